@@ -169,6 +169,14 @@ pub enum Reason {
     Uninitialised,
     /// A final field is set, which nobody else can.
     SetOfFinal,
+    /// A point of a struct, or of a type of another assembly, which may be one (.NET).
+    PointOfStruct,
+    /// A value of a type that only another type sees (.NET).
+    PointOfHidden,
+    /// A field whose address is taken (.NET).
+    AddressOfField,
+    /// The assembly has no name for the exception that a hook is about (.NET).
+    ExceptionUnnamed,
     /// An object is made in another way than `new; dup; arguments; <init>`.
     MadeApart,
 }
@@ -211,6 +219,10 @@ impl Reason {
             Reason::Uninitialised => "uninitialised",
             Reason::SetOfFinal => "set-of-final",
             Reason::MadeApart => "made-apart",
+            Reason::ExceptionUnnamed => "exception-unnamed",
+            Reason::PointOfStruct => "point-of-struct",
+            Reason::PointOfHidden => "point-of-hidden",
+            Reason::AddressOfField => "address-of-field",
         }
     }
 
@@ -279,6 +291,16 @@ impl fmt::Display for Reason {
                 "a point where the object is not initialised yet stays as it is"
             }
             Reason::SetOfFinal => "a final field is set by its own class alone",
+            Reason::PointOfStruct => {
+                "a point of a struct, or of another assembly's type that may be one, stays as it is"
+            }
+            Reason::PointOfHidden => {
+                "a point with a value of a type that is private in another stays as it is"
+            }
+            Reason::AddressOfField => "a field whose address is taken stays as it is",
+            Reason::ExceptionUnnamed => {
+                "a throw in an assembly that names no such exception stays as it is"
+            }
             Reason::MadeApart => {
                 "an object that is made across a branch, or that nothing keeps, stays as it is"
             }

@@ -4,14 +4,15 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::binder::{AtPoint, Binder, Meets, Subject};
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::misfit::Misfit;
-use crate::aspect::bind::site::{Redirect, Replacement, Where};
+use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
 use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::point::{Point, PointKind, PointKinds};
-use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
-use crate::aspect::rules::model::At;
+use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matched, TypeMatcher, Verdict};
+use crate::aspect::rules::hook::Word;
+use crate::aspect::rules::model::{At, OwnHooks};
 use crate::error::Result as CrateResult;
 use crate::switches::{Switch, Switches, says};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -502,15 +503,34 @@ impl Planner<'_> {
         if meets.is_empty() {
             return;
         }
-        if let Some(what) = own.binder.no_points {
+        let language = own.binder.language;
+        let refused = |kind: PointKind| match (own.binder.no_points, kind, language) {
+            (Some(what), ..) => Some((
+                format!("points of `{}` in {what} are not there yet", kind.word()),
+                "there are points of `call`",
+            )),
+            (None, PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
+                "a lock in .NET is a call".to_owned(),
+                "`at = { call = { type = \"System.Threading.Monitor\", method = \"Enter\" } }`",
+            )),
+            (None, PointKind::Line, Language::CSharp) => Some((
+                "points of `line` in assemblies are not there yet".to_owned(),
+                "`enter` and `exit` are at the ends of methods",
+            )),
+            _ => None,
+        };
+        if meets.iter().any(|(_, at)| refused(at.kind).is_some()) {
             for ((_, _, hooks), at) in meets {
+                let Some((title, help)) = refused(at.kind) else {
+                    continue;
+                };
                 self.misfits.push(Misfit {
                     source: Arc::clone(&hooks.source),
                     span: at.span.clone(),
-                    title: format!("points of `{}` in {what} are not there yet", at.kind.word()),
+                    title,
                     what: "of".into(),
                     method: format!("{}.{}", self.name.replace('/', "."), method.name),
-                    help: Some("there are points of `call`".into()),
+                    help: Some(help.into()),
                 });
             }
             return;
@@ -518,7 +538,13 @@ impl Planner<'_> {
         let Some(signature) = method.details.signature() else {
             return;
         };
-        let this = signature.this.as_ref();
+        // Static methods of an assembly cannot speak of a generic type's own parameters.
+        let object = Ty::class("System.Object");
+        let this = match (&signature.this, language) {
+            (Some(Ty::Named(named)), Language::CSharp) if !named.args.is_empty() => Some(&object),
+            (this, _) => this.as_ref(),
+        };
+        let is_by_ref = matches!(this, Some(Ty::ByRef(_)));
         let ty = self.plan.types - 1;
         let mut left = Vec::new();
         let (plan, points, misfits) = (&mut self.plan, &mut self.points, &mut self.misfits);
@@ -531,6 +557,19 @@ impl Planner<'_> {
             for &(meets, at) in meant {
                 let (aspect, _, hooks) = meets;
                 let point = match site.details.point(hooks.replace.is_some()) {
+                    Ok(_) if is_by_ref && asks_for(hooks, &Word::This) => {
+                        Err(Reason::PointOfStruct)
+                    }
+                    Ok(point)
+                        if language == Language::CSharp
+                            && asks_for(hooks, &Word::Result)
+                            && may_be_struct(&point, own.binder.hierarchy) =>
+                    {
+                        Err(Reason::PointOfStruct)
+                    }
+                    point => point,
+                };
+                let point = match point {
                     Ok(point) => point,
                     Err(reason) => {
                         left.push(reason);
@@ -692,6 +731,25 @@ impl Planner<'_> {
             method: format!("{}{}", method.name, method.descriptor),
             reason,
         });
+    }
+}
+
+/// Whether some hook takes this.
+fn asks_for(hooks: &OwnHooks, word: &Word) -> bool {
+    hooks.operands().any(|operand| operand.word == *word)
+}
+
+/// Whether a new object is of a type of another assembly that may be a struct which no object holds (.NET).
+fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
+    let (PointKind::New, Ty::Named(owner)) = (point.kind, &point.owner) else {
+        return false;
+    };
+    if point.result == point.owner {
+        return false;
+    }
+    match hierarchy.supertypes.get(&*owner.name) {
+        Some(supertypes) => supertypes.iter().any(|ty| **ty == *"System.ValueType"),
+        None => !is_platform(&owner.scope),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::call::Bound;
-use crate::aspect::bind::site::Redirect;
+use crate::aspect::bind::site::{Redirect, Where};
 use crate::aspect::plan::{Plan, Planned, Redirected};
 use crate::aspect::woven::WovenType;
 use crate::bytes::put_le_u32;
@@ -17,6 +17,7 @@ use crate::cil::warning::Warning;
 use crate::cil::weave::join::{Joined, Joiner};
 use crate::cil::weave::machines::Machines;
 use crate::cil::weave::part::{Part, Scratch, Weaver};
+use crate::cil::weave::points;
 use crate::cil::weave::redirects::Redirects;
 use crate::cil::write::image::{self, Edits, Metadata, Rest, Written};
 use crate::error::Result;
@@ -31,6 +32,8 @@ pub struct Methods {
     pub bound: Vec<Arc<Bound>>,
     /// What is called instead of methods. The image has these calls already, as [`redirect`] makes them.
     pub redirects: Vec<Arc<Redirect>>,
+    /// The points at which they are called, which the image has not. Their methods are planned.
+    pub points: Vec<Redirected>,
     /// The ids of those that are recorded, as in [`Plan::call_ids`].
     pub call_ids: Vec<u32>,
 }
@@ -40,6 +43,7 @@ impl Methods {
         Redirects {
             all: &self.redirects,
             ids: &self.call_ids,
+            points: &self.points,
         }
     }
 }
@@ -60,6 +64,7 @@ impl From<Plan> for Methods {
             bound: plan.bound,
             redirects: plan.redirects,
             call_ids: plan.call_ids,
+            points: Vec::new(),
         }
     }
 }
@@ -133,9 +138,22 @@ pub fn redirect(
         let positions = image.metadata.method_positions(call.ty + 1)?;
         let method = image.metadata.method_at(positions.start + call.index)?;
         let row = image.metadata.tables.row(table::METHOD_DEF, method)?;
-        let (at, body) = image.body(row.get(column::method_def::RVA))?;
-        let at = at + body.code_offset + call.at as usize;
+        let (start, body) = image.body(row.get(column::method_def::RVA))?;
+        let start = start + body.code_offset;
+        let mut at = start + call.at as usize;
+        if let Some(placed) = &methods.redirects[call.redirect as usize].placed {
+            if let Some(reason) = weaver.stays((call, method), placed, body.code)? {
+                out.left.push((*call, reason));
+                continue;
+            }
+            if placed.when != Where::Replace {
+                continue;
+            }
+            at = start + points::instruction(body.code, call.at)?.pc as usize;
+        }
         let bytes = out.bytes.get_or_insert_with(|| image.bytes.to_vec());
+        // Prefixes of a field's access.
+        bytes[start + call.at as usize..at].fill(op::NOP as u8);
         bytes[at] = op::CALL as u8;
         put_le_u32(bytes, at + 1, token);
     }

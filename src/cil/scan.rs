@@ -5,6 +5,7 @@ use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
     Visitor,
 };
+use crate::aspect::point::{EachPoint, PointKinds};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{has_il, impl_flag, method_flag};
@@ -410,6 +411,10 @@ impl MethodDetails for MethodView<'_, '_> {
         types::signature(self.image, self.number, self.signature)
     }
 
+    fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
+        let _ = points::each_point(self.image, self.number, kinds, each);
+    }
+
     fn calls(&self, each: EachCall<'_>) {
         // A body that cannot be read stays as it is.
         let _ = sites::each_call(self.image, self.number, each);
@@ -438,7 +443,8 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
 }
 
 pub mod calls;
-mod sites;
+mod points;
+pub(crate) mod sites;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;

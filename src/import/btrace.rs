@@ -442,7 +442,7 @@ fn probe(
             "location" => match location(value) {
                 Some(found) => place = found,
                 None => {
-                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls"));
+                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls; at fields, new objects, exceptions, lines and locks a rule has hooks of its own (`at`)"));
                     return;
                 }
             },

@@ -101,6 +101,10 @@ impl<'m, 'a> Method<'m, 'a> {
 
     /// Why one of these cannot be called where it is planned.
     pub fn refuses(&self, call: Redirected, placed: &Placed) -> Result<Option<Reason>> {
+        let insn = insn::at(self.code.insns, call.at)?;
+        if placed.when == Where::After && (call.at + insn.len) as usize >= self.code.insns.len() {
+            return Ok(Some(Reason::Unsupported));
+        }
         if !placed.passed.contains(&Passed::This) || self.method.access & flag::STATIC != 0 {
             return Ok(None);
         }

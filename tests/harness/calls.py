@@ -3,7 +3,7 @@
 
     calls.py [--only NAME]...
 
-Names: program, points, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, points, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `dotnet-follows`: one whose calls give tasks, on CoreCLR 10 as well.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
@@ -95,6 +95,36 @@ def points(score, folder):
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
     reasons = ("object is not initialised yet", "a final field is set", "an object that is made across a branch")
     score.check("points: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
+
+
+def points_dotnet(score, folder):
+    """The same in C#, on CoreCLR and Mono, compiled with and without optimisation."""
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", POINTS / "dotnet"
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-r:{api / 'System.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Watch.cs"])
+    (folder / "weave.toml").write_text((POINTS / "dotnet.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    expected = (POINTS / "expected_dotnet.txt").read_text()
+    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
+    if host := net10():
+        hosts["CoreCLR 10"] = [*host, "exec"]
+    for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
+        plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Points.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
+        config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'
+        (woven / "app.runtimeconfig.json").write_text(config)
+        for name, host in hosts.items():
+            done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
+            told = [line for line in done.stderr.splitlines() if "Acme.Watch.Bad failed" in line]
+            good = done.returncode == 0 and done.stdout == expected and len(told) == 1
+            score.check(f"points {how} on {name}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
+        verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
+        score.check(f"points {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", folder / "plain/app.exe"]).stdout
+    reasons = ("generic", "a point of a struct", "a field whose address is taken", "a final field is set")
+    score.check("points of .NET: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
 
 
 def points_rules(rules, source, library):
@@ -375,8 +405,65 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "points": points, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
+EVERY_POINT_OF_DOTNET = """version = 1
+[[library]]
+path = "every.dll"
+[[aspect]]
+name = "new"
+at = { new = { type = ["**", "!**.RefSafetyAnalysis.*", "!**.DisposableResetPoint", "!**.BitHelper"] } }
+before = "Acme.Every.Point(null, type)"
+after = ["Acme.Every.Point(result, null)", "Acme.Every.Point(result, signature)"]
+[[aspect]]
+name = "get"
+at = { field-get = { name = "*" } }
+before = "Acme.Every.Point(target?, field)"
+after = ["Acme.Every.Value(result)", "Acme.Every.Point(target?, method)"]
+[[aspect]]
+name = "set"
+at = { field-set = { name = "*" } }
+before = "Acme.Every.Point(target?, signature)"
+after = ["Acme.Every.Value(value)", "Acme.Every.Point(target?, type)"]
+[[aspect]]
+name = "throw"
+at = { throw = "System.Exception" }
+before = "Acme.Every.Point(exception, method)"
+[[aspect]]
+name = "throw of some"
+at = { throw = "System.InvalidOperationException" }
+before = "Acme.Every.Point(exception, null)"
+[[aspect]]
+name = "catch"
+at = { catch = "**" }
+before = "Acme.Every.Point(exception, null)"
+"""
+
+
+def points_roslyn(score, folder):
+    """Every point in the C# compiler has hooks: it makes the same assembly, and every method compiles as unwoven."""
+    api = dotnet.mono_libraries() / "4.7.2-api"
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{folder / 'every.dll'}",
+         POINTS / "dotnet" / "Every.cs"])
+    (folder / "weave.toml").write_text(EVERY_POINT_OF_DOTNET)
+    plain, woven = folder / "plain", folder / "woven"
+    shutil.copytree(dotnet.compiler().parent, plain)
+    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, woven]).stderr
+    hooks = re.search(r"put ([\d,]+) hooks", told)
+    score.check("points-roslyn: hooks at points", bool(hooks) and int(hooks[1].replace(",", "")) > 100_000, f"{hooks[1]} hooks" if hooks else told[-400:])
+    made = {}
+    for which in (plain, woven):
+        out = fresh(folder / f"out-{which.name}") / "out.exe"
+        done = run([*dotnet.host("core8"), which / "csc.dll", "-nologo", "-deterministic", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-out:{out}",
+                    SOURCES / "dotnet" / "Calls.cs"], check=False, env=ENVIRONMENT)
+        made[which.name] = out.read_bytes() if done.returncode == 0 else (done.stdout + done.stderr)[-2000:]
+    score.check("points-roslyn: the same assembly", isinstance(made["woven"], bytes) and made["plain"] == made["woven"],
+                f"{len(made['woven'])} bytes" if isinstance(made["woven"], bytes) else made["woven"])
+    group = check_dotnet.Set("points", plain, list(dotnet.COMPILER), check_dotnet.host("core8"))
+    group.woven, group.told = woven, {name: {"methods": 1} for name in dotnet.COMPILER}
+    check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+
+
+EVERY = {"program": program, "points": points, "points-dotnet": points_dotnet, "points-roslyn": points_roslyn, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
 
 
 if __name__ == "__main__":
-    main(lambda: corpora.run_chosen(__doc__, EVERY, {"roslyn"}, "calls"))
+    main(lambda: corpora.run_chosen(__doc__, EVERY, {"roslyn", "points-roslyn"}, "calls"))

@@ -62,6 +62,12 @@ pub enum Passed {
 }
 
 impl Placed {
+    /// Code goes in front of the point or behind it.
+    pub fn changes_code(&self) -> bool {
+        let is_of_point = |passed: &Passed| matches!(passed, Passed::Stack(_));
+        self.when != Where::Replace || !self.passed.iter().all(is_of_point)
+    }
+
     /// The n-th of what the point takes is passed.
     pub fn place_of(&self, wanted: Passed) -> Option<u16> {
         place_of(&self.passed, wanted)
@@ -101,6 +107,25 @@ pub const TASK_ASSEMBLIES: [&str; 5] = [
     "mscorlib",
     "netstandard",
 ];
+
+/// Public key tokens of what belongs to the platform (.NET). Its assemblies hand types on to one another.
+const PLATFORM_KEYS: [&str; 4] = [
+    "b77a5c561934e089",
+    "b03f5f7f11d50a3a",
+    "7cec85d7bea7798e",
+    "cc7b13ffcd2ddd51",
+];
+
+/// The public key token of an assembly, by its display name.
+pub fn key_token(scope: &str) -> &str {
+    let key = scope.rsplit_once("PublicKeyToken=");
+    key.map_or("", |(_, key)| key.trim())
+}
+
+/// Whether an assembly belongs to the platform.
+pub fn is_platform(scope: &str) -> bool {
+    PLATFORM_KEYS.contains(&key_token(scope))
+}
 
 /// A call that is recorded: the static method has the hooks of the pair, and in the trace the name of what was called.
 #[derive(Clone, Debug, PartialEq)]

@@ -125,7 +125,7 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 14] = [
+const REASONS: [Reason; 16] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -140,6 +140,8 @@ const REASONS: [Reason; 14] = [
     Reason::Uninitialised,
     Reason::SetOfFinal,
     Reason::MadeApart,
+    Reason::PointOfStruct,
+    Reason::AddressOfField,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.

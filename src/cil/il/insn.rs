@@ -55,6 +55,7 @@ pub mod op {
     pub const LDOBJ: u16 = 0x71;
     pub const LDSTR: u16 = 0x72;
     pub const NEWOBJ: u16 = 0x73;
+    pub const CASTCLASS: u16 = 0x74;
     pub const ISINST: u16 = 0x75;
     pub const CONV_R_UN: u16 = 0x76;
     pub const THROW: u16 = 0x7a;

@@ -103,6 +103,29 @@ impl<'a> Metadata<'a> {
         (low > 1).then(|| low - 1)
     }
 
+    /// The type that declares a field.
+    pub(crate) fn owner_of_field(&self, field: u32) -> Option<u32> {
+        let tables = &self.tables;
+        let position = match tables.rows(table::FIELD_PTR) {
+            0 => field,
+            _ => {
+                let pointers = tables.indexed(table::FIELD_PTR, column::field_ptr::FIELD, field);
+                pointers.first()?.1
+            }
+        };
+        let (mut low, mut high) = (1, tables.rows(table::TYPE_DEF) + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let row = tables.row(table::TYPE_DEF, middle).ok()?;
+            if row.get(column::type_def::FIELD_LIST) <= position {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low > 1).then(|| low - 1)
+    }
+
     /// What types enclose which, and their names.
     pub(crate) fn types(&self) -> &Types {
         self.types.get_or_init(|| Types::read(self))

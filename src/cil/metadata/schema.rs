@@ -72,7 +72,8 @@ pub mod column {
         module { MVID = 2 }
         type_ref { RESOLUTION_SCOPE = 0, NAME = 1, NAMESPACE = 2 }
         type_def { FLAGS = 0, NAME = 1, NAMESPACE = 2, EXTENDS = 3, FIELD_LIST = 4, METHOD_LIST = 5 }
-        field { NAME = 1, SIGNATURE = 2 }
+        field_ptr { FIELD = 0 }
+        field { FLAGS = 0, NAME = 1, SIGNATURE = 2 }
         method_ptr { METHOD = 0 }
         method_def { RVA = 0, IMPL_FLAGS = 1, FLAGS = 2, NAME = 3, SIGNATURE = 4, PARAM_LIST = 5 }
         param { FLAGS = 0, SEQUENCE = 1, NAME = 2 }

@@ -2,7 +2,7 @@
 
 use super::emit::{LONG, SHORT, Slots, put_catch, put_handlers, put_load, put_store};
 use super::frame::Frame;
-use super::recipe::{Exit, Own, Recipe, Rewritten, Signatures, Snippet};
+use super::recipe::{Exit, Own, Points, Recipe, Rewritten, Signatures, Snippet};
 use super::walk::Scratch;
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::{Attempt, Unwoven};
@@ -110,6 +110,14 @@ impl<'j, 'b> Lowering<'j, 'b> {
             self.protects || self.own.exit_len() > 0 || !self.exit_before_return().is_empty();
         if watches_end && scratch.jumps > 0 {
             return Err(Reason::JumpsAway.into());
+        }
+        // A branch from in front of the woven part would run what belongs to the point above.
+        let is_met = |points: &Points| {
+            let point = points.get(recipe.start);
+            recipe.start > 0 && point.is_some_and(|point| !point.behind.is_empty())
+        };
+        if recipe.points.is_some_and(is_met) {
+            return Err(Reason::Unsupported.into());
         }
         if body.code.is_empty()
             || recipe.start as usize >= body.code.len()
@@ -276,6 +284,9 @@ impl<'j, 'b> Lowering<'j, 'b> {
             // A copy, an address and an id.
             depth = depth.max(old + 3);
         }
+        if let Some(points) = self.recipe.points {
+            depth = depth.max(old + points.max_stack);
+        }
         // A tiny header means eight, whatever the code needs.
         if self.body.tiny {
             depth = depth.max(8);
@@ -296,6 +307,16 @@ impl<'j, 'b> Lowering<'j, 'b> {
         let enter = self.own.enter.len() as u32 + recipe.enter.len();
         if enter > 0 {
             layout.insert(recipe.start, Place::Prologue, enter);
+        }
+        for point in recipe.points.iter().flat_map(|points| &points.at) {
+            for (place, code) in [
+                (Place::Prologue, &point.behind),
+                (Place::Before, &point.before),
+            ] {
+                if !code.is_empty() {
+                    layout.insert(point.pc, place, code.len() as u32);
+                }
+            }
         }
         for (pc, snippet) in recipe.before {
             layout.insert(*pc, Place::Before, snippet.len());
@@ -442,7 +463,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
 
     /// Appends the method's own code with what goes in between; branches still have their old offsets.
     fn put_code(&self, scratch: &Scratch, slots: Slots, out: &mut Vec<u8>) {
-        let layout = &scratch.layout;
+        let (layout, recipe) = (&scratch.layout, self.recipe);
         let old = self.body.code;
         let base = out.len();
         let end = self.end(slots, scratch);
@@ -454,14 +475,21 @@ impl<'j, 'b> Lowering<'j, 'b> {
             let pc = change.pc as usize;
             out.extend_from_slice(&old[copied..pc]);
             copied = pc;
-            if change.prologue > 0 && change.pc == self.recipe.start {
+            let point = recipe.points.and_then(|points| points.get(change.pc));
+            let behind = point.map_or(&[][..], |point| &point.behind);
+            out.extend_from_slice(behind);
+            let prologue = change.prologue - behind.len() as u32;
+            if prologue > 0 && change.pc == self.recipe.start {
                 out.extend_from_slice(self.own.enter);
                 out.extend_from_slice(self.recipe.enter.bytes());
-            } else if change.prologue > 0 {
+            } else if prologue > 0 {
                 out.extend_from_slice(self.own.first);
             }
             while let Some((_, snippet)) = before.next_if(|(at, _)| *at == change.pc) {
                 out.extend_from_slice(snippet.bytes());
+            }
+            if let Some(point) = point {
+                out.extend_from_slice(&point.before);
             }
             let returning = returns.next_if(|r| r.pc == change.pc);
             if returning.is_some() {

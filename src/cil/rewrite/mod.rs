@@ -33,5 +33,5 @@ mod recipe;
 mod walk;
 
 pub use frame::{Frame, Hooks};
-pub use recipe::{Exit, Own, Recipe, Rewritten, Signatures, Snippet};
+pub use recipe::{Exit, Own, Points, Recipe, Rewritten, Signatures, Snippet};
 pub use walk::Scratch;

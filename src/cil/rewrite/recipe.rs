@@ -84,6 +84,45 @@ pub enum Exit {
     OfResult(Snippet),
 }
 
+/// Code around single instructions, whose branches stay in it.
+#[derive(Clone, Debug, Default)]
+pub struct Points {
+    /// Ascending by pc.
+    pub at: Vec<Point>,
+    /// How much deeper the stack becomes.
+    pub max_stack: u32,
+}
+
+/// What goes in front of an instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Point {
+    pub pc: u32,
+    /// What the instruction above has behind it: branches to this one do not run it.
+    pub behind: Vec<u8>,
+    /// What runs however the instruction is reached.
+    pub before: Vec<u8>,
+}
+
+impl Points {
+    /// What goes in front of the instruction at `pc`.
+    pub fn find(&mut self, pc: u32) -> &mut Point {
+        let place = self.at.partition_point(|point| point.pc < pc);
+        if self.at.get(place).is_none_or(|point| point.pc != pc) {
+            let new = Point {
+                pc,
+                ..Point::default()
+            };
+            self.at.insert(place, new);
+        }
+        &mut self.at[place]
+    }
+
+    pub(super) fn get(&self, pc: u32) -> Option<&Point> {
+        let place = self.at.binary_search_by_key(&pc, |point| point.pc).ok()?;
+        Some(&self.at[place])
+    }
+}
+
 /// How to rewrite a body.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe<'r> {
@@ -99,6 +138,8 @@ pub struct Recipe<'r> {
     pub exception: u32,
     /// In front of single instructions, ascending by pc.
     pub before: &'r [(u32, Snippet)],
+    /// What goes around single instructions besides, of hooks of one's own.
+    pub points: Option<&'r Points>,
     /// The return type as in the method's signature, modifiers included.
     pub result: &'r [u8],
     /// The signature of the body's locals; empty where it has none.

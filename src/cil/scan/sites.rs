@@ -107,16 +107,16 @@ impl CallDetails for Named<'_, '_, '_> {
 }
 
 /// What a token of a method means.
-struct Resolved {
+pub(super) struct Resolved {
     name: u32,
-    signature: u32,
-    owner: u32,
+    pub(super) signature: u32,
+    pub(super) owner: u32,
     /// Of a method of the assembly itself.
     flags: Option<u32>,
     is_instance: bool,
 }
 
-fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
+pub(super) fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
     let metadata = &image.metadata;
     let row = metadata.tables.row(token_table(token), token_row(token))?;
     let wrong = || Error::new(Kind::Malformed, "a call of no method");
@@ -280,7 +280,7 @@ fn is_plain(image: &Image<'_>, resolved: &Resolved) -> bool {
 }
 
 /// Whether the whole assembly sees a type.
-fn is_type_visible(image: &Image<'_>, ty: u32) -> bool {
+pub(crate) fn is_type_visible(image: &Image<'_>, ty: u32) -> bool {
     let mut ty = match token_table(ty) {
         table::TYPE_DEF => Some(token_row(ty)),
         _ => None,

@@ -78,6 +78,34 @@ pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, 
     Ok((owner, parameters.collect::<Result<_>>()?, result))
 }
 
+/// The type of a field that an access names (a token), and what it holds.
+pub(super) fn field(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, Ty)> {
+    /// II.23.2.4.
+    const FIELD: u8 = 0x06;
+    let mut types = Types::new(image, 0, true);
+    let mut reader = Reader::new(blob);
+    if reader.u8()? != FIELD {
+        return Err(wrong("not the signature of a field"));
+    }
+    reader.skip_modifiers()?;
+    let value = match token_table(owner) {
+        table::TYPE_DEF => is_value_type(image, token_row(owner))?,
+        _ => false,
+    };
+    let owner = types.named(owner, value, Box::default())?;
+    Ok((owner, types.ty(&mut reader, 0)?))
+}
+
+/// Whether this is a ref struct of the platform.
+pub(super) fn is_ref_struct(name: &str) -> bool {
+    REF_STRUCTS.binary_search(&name).is_ok()
+}
+
+/// A class that a handler names (a token).
+pub(super) fn named(image: &Image<'_>, ty: u32) -> Result<Ty> {
+    Types::new(image, 0, true).named(ty, false, Box::default())
+}
+
 /// Whether a type (a `TypeDef` or `TypeRef` token) has type parameters.
 pub(super) fn is_generic(image: &Image<'_>, ty: u32) -> bool {
     match token_table(ty) {
@@ -447,7 +475,7 @@ impl<'i, 'a> Types<'i, 'a> {
                     b"System.Runtime.CompilerServices",
                     b"IsByRefLikeAttribute",
                 ),
-                _ => REF_STRUCTS.binary_search(&&*name).is_ok(),
+                _ => is_ref_struct(&name),
             };
         Ok(Ty::Named(Arc::new(Named {
             name: name.into(),

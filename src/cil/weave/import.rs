@@ -2,6 +2,7 @@
 //! threads weave with it.
 
 use crate::aspect::bind::call::{Bound, Call, Change, Convert, Dest, Hook, Link, Operand, Source};
+use crate::aspect::bind::site::{is_platform, key_token};
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::cil::image::{Image, RUNTIME};
 use crate::cil::metadata::additions::Additions;
@@ -251,14 +252,6 @@ fn is_array(named: &Named) -> bool {
     named.name.starts_with('[')
 }
 
-/// Public key tokens of what belongs to the platform. Its assemblies hand types on to one another.
-const PLATFORM_KEYS: [&str; 4] = [
-    "b77a5c561934e089",
-    "b03f5f7f11d50a3a",
-    "7cec85d7bea7798e",
-    "cc7b13ffcd2ddd51",
-];
-
 /// Types beside the primitive ones that every core library can name, by itself or by a forwarder.
 const CORE_TYPES: [&str; 22] = [
     "System.Array",
@@ -287,15 +280,6 @@ const CORE_TYPES: [&str; 22] = [
 
 fn simple_name(scope: &str) -> &str {
     scope.split(',').next().unwrap_or_default().trim()
-}
-
-fn key_token(scope: &str) -> &str {
-    let key = scope.rsplit_once("PublicKeyToken=");
-    key.map_or("", |(_, key)| key.trim())
-}
-
-fn is_platform(scope: &str) -> bool {
-    PLATFORM_KEYS.contains(&key_token(scope))
 }
 
 /// The `TypeRef`s of one name.
@@ -522,7 +506,7 @@ impl<'m, 'a> Importer<'m, 'a> {
     }
 
     /// Makes sure that a type can be spelt in signatures.
-    fn ty(&mut self, ty: &Ty) -> Result<()> {
+    pub fn ty(&mut self, ty: &Ty) -> Result<()> {
         match ty {
             Ty::Named(named) => {
                 for arg in &named.args {
@@ -597,6 +581,28 @@ impl<'m, 'a> Importer<'m, 'a> {
             self.remember(named, token);
         }
         Ok(())
+    }
+
+    /// The definition of a type that the assembly has itself.
+    pub fn own_type(&self, named: &Named) -> Option<u32> {
+        let is_own = named.scope.is_empty() || *named.scope == self.own;
+        is_own.then(|| self.definitions.get(&*named.name).copied())?
+    }
+
+    /// The class of exceptions of this name, which the assembly defines or refers to already. Whether there is one.
+    pub fn exception_named(&mut self, ty: &Ty) -> bool {
+        let Ty::Named(named) = ty else {
+            return false;
+        };
+        let own = self.definitions.get(&*named.name).copied();
+        let other = || Some(self.references.get(&*named.name)?.list.first()?.1);
+        match own.or_else(other) {
+            Some(token) => {
+                self.remember(named, token);
+                true
+            }
+            None => self.imports.named(named).is_some(),
+        }
     }
 
     /// The `TypeRef` of a type of another assembly.

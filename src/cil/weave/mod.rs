@@ -12,6 +12,7 @@ pub mod machines;
 pub mod ordinary;
 pub(crate) mod own;
 pub mod part;
+pub(crate) mod points;
 pub(crate) mod redirects;
 pub mod references;
 pub mod runtime_async;

@@ -144,6 +144,7 @@ pub fn recipe<'r>(
         error: hook(Advice::EXCEPTION, tokens.error),
         exception: tokens.exception,
         before: &[],
+        points: None,
         result: shape.result,
         locals: shape.locals,
         extra: (&[], 0),

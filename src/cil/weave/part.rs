@@ -4,7 +4,8 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
 use crate::aspect::bind::call::{Bound, Operand, Source};
-use crate::aspect::plan::{Planned, Skipped};
+use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
+use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
@@ -28,6 +29,7 @@ use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::machines::{Machine, Machines, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
+use crate::cil::weave::points;
 use crate::cil::weave::redirects::{self, Redirects};
 use crate::cil::weave::references::{self, Needs, References};
 use crate::cil::weave::tokens::{self, TokenPlaces};
@@ -64,6 +66,9 @@ pub struct Weaver<'w, 'i, 'a> {
     /// What own hooks name, and the methods that they are called by.
     imports: Imports,
     pub(crate) adapters: Vec<Adapter>,
+    /// What is called instead, and the points at which it is.
+    all: &'w [Arc<Redirect>],
+    points: &'w [Redirected],
     /// What redirected calls call, by the numbers of what is called instead.
     pub(crate) redirects: redirects::Tokens,
     /// The methods that have hooks in the places of their bodies.
@@ -129,7 +134,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     pub fn new(
         (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
         (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
-        redirects: Redirects<'_>,
+        redirects: Redirects<'w>,
         machines: Machines,
         numbers: Option<SymbolNumbers>,
     ) -> Result<Weaver<'w, 'i, 'a>> {
@@ -182,6 +187,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             adapters: imported.adapters,
             redirects: imported.redirects,
             splits: imported.splits,
+            all: redirects.all,
+            points: redirects.points,
             source,
             pdb: source.pdb(),
             machines,
@@ -190,6 +197,39 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             tokens,
             additions,
         })
+    }
+
+    /// Why a point of a method, of a type by its number, stays as it is.
+    pub fn stays(
+        &self,
+        (call, method): (&Redirected, u32),
+        placed: &Placed,
+        code: &[u8],
+    ) -> Result<Option<Reason>> {
+        let ty = call.ty;
+        let behind = points::instruction(code, call.at)?.end();
+        let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
+        let is_static = row.get(column::method_def::FLAGS) & method_flag::STATIC != 0;
+        let in_machine = self.machines.has_type(ty + 1) || self.machines.of(method).is_some();
+        Ok(if in_machine {
+            Some(Reason::InStateMachine)
+        } else if row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
+            Some(Reason::RuntimeAsync)
+        } else if behind as usize >= code.len() && placed.when == Where::After {
+            Some(Reason::Unsupported)
+        } else if placed.passed.contains(&Passed::This) && !is_static {
+            points::overwrites_this(code)?.then_some(Reason::Unsupported)
+        } else {
+            None
+        })
+    }
+
+    /// The points of a method at which something is called.
+    fn points(&self, planned: &Planned) -> &'w [Redirected] {
+        let place = (planned.ty, planned.index);
+        let start = (self.points).partition_point(|call| (call.ty, call.index) < place);
+        let end = (self.points).partition_point(|call| (call.ty, call.index) <= place);
+        &self.points[start..end]
     }
 
     /// The names of all methods that are planned, if they are numbered.
@@ -426,7 +466,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb)
             }
         };
-        if let What::Method(..) = what {
+        if let What::Method(..) = what
+            && planned.advice != Advice::default()
+        {
             let told = (planned.id, named.1);
             self.record(ty, told, &opened, &mut scratch.descriptors)?;
         }
@@ -456,7 +498,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         let pair = planned.advice.without(Advice::OWN);
         let inner = split.inner.as_deref();
-        let named = match pair == Advice::default() && inner.is_none() {
+        let is_plain = pair == Advice::default() && self.points(planned).is_empty();
+        let named = match is_plain && inner.is_none() {
             true => {
                 let start = scratch.next_body();
                 let at = opened.code_at - opened.body.code_offset;
@@ -596,7 +639,33 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }
             None => None,
         };
-        let has_all = planned.advice.has(Advice::ALL) && own.is_none();
+        // What calls a hook in the place of the body has none of its points.
+        let points = match opened.is_made() {
+            true => &[],
+            false => self.points(planned),
+        };
+        let around = match points {
+            [] => None,
+            calls => {
+                let method = points::Method {
+                    image: self.image,
+                    imports: &self.imports,
+                    tokens: &self.redirects,
+                    redirects: self.all,
+                    body,
+                    locals: points::count_of_locals(opened.locals) + recipe.extra.1,
+                };
+                Some(method.around(calls)?.ok_or(Reason::Unsupported)?)
+            }
+        };
+        let mut locals = Vec::new();
+        if let Some(around) = &around {
+            locals.extend_from_slice(recipe.extra.0);
+            locals.extend_from_slice(&around.locals.0);
+            recipe.extra = (&locals, recipe.extra.1 + around.locals.1);
+            recipe.points = Some(&around.points);
+        }
+        let has_all = planned.advice.has(Advice::ALL) && own.is_none() && around.is_none();
         let new = (to, opened.old_len(to));
         let frame = match has_all {
             true => {

@@ -11,7 +11,7 @@ use crate::aspect::bind::call::{Bound, Call, Dest, Keep};
 use crate::aspect::bind::site::{Redirect, Replacement};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
-use crate::aspect::plan::Planned;
+use crate::aspect::plan::{Planned, Redirected};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
@@ -26,6 +26,7 @@ use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
 use crate::cil::weave::ordinary::{self, MethodInfo};
 use crate::cil::weave::own::{Method, Own, convert, signature_of_locals};
+use crate::cil::weave::points;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ use std::sync::Arc;
 pub struct Redirects<'r> {
     pub all: &'r [Arc<Redirect>],
     pub ids: &'r [u32],
+    /// The points at which they are called.
+    pub points: &'r [Redirected],
 }
 
 impl Redirects<'_> {
@@ -94,9 +97,20 @@ pub(crate) fn add(
     importer: &mut Importer<'_, '_>,
     all: &mut Vec<Adapter>,
 ) -> Result<Tokens> {
+    points::import_names(image, redirects.points, redirects.all, importer)?;
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     let mut tokens = Vec::with_capacity(redirects.all.len());
     for (place, redirect) in redirects.all.iter().enumerate() {
+        if let Some(placed) = &redirect.placed
+            && !points::import(placed, importer)?
+        {
+            tokens.push(Err(Reason::ExceptionUnnamed));
+            continue;
+        }
+        if redirect.placed.is_some() && points::names_hidden(image, redirect, importer) {
+            tokens.push(Err(Reason::PointOfHidden));
+            continue;
+        }
         let Some(name) = &redirect.class else {
             let call = redirect.replace.as_ref().map(|replace| &replace.call);
             let method = call.and_then(|call| importer.imports().method(call));
@@ -144,6 +158,9 @@ fn make(
     (redirect, planned): (&Redirect, &Planned),
     importer: &mut Importer<'_, '_>,
 ) -> Result<Option<Made>> {
+    if redirect.placed.is_some() {
+        return make_placed(redirect, importer);
+    }
     let callee = &redirect.callee;
     let metadata = &image.metadata;
     let (row, signature, owner) = {
@@ -291,6 +308,71 @@ fn make(
     };
     let mut body = Vec::new();
     let stack = u16::try_from(max_stack + 1).unwrap_or(u16::MAX);
+    body::put_fat_header(&mut body, code.len() as usize, stack, true, locals, false);
+    body.extend_from_slice(code.as_bytes());
+    Ok(Some(Made {
+        signature: blob,
+        body,
+    }))
+}
+
+/// The method of a point: it takes what the hooks ask for. `None` where something in it cannot be written.
+fn make_placed(redirect: &Redirect, importer: &mut Importer<'_, '_>) -> Result<Option<Made>> {
+    let callee = &redirect.callee;
+    // Of a type of another assembly only the hook says whether it is a struct.
+    let result = match &redirect.replace {
+        Some(replace) if replace.result == callee.result => &replace.result,
+        _ => &callee.result,
+    };
+    let taken = callee.taken();
+    let mut blob = vec![0];
+    put_compressed(&mut blob, taken.len() as u32);
+    for ty in [result].into_iter().chain(&taken) {
+        importer.ty(ty)?;
+        if importer.imports().put_type(ty, &mut blob).is_none() {
+            return Ok(None);
+        }
+    }
+    let (bound, replaced) = match (&redirect.bound, &redirect.replace) {
+        (Some(bound), _) => (Arc::clone(bound), None),
+        (None, Some(replace)) => (Arc::new(as_bound(replace)), Some(replace)),
+        (None, None) => return Ok(None),
+    };
+    let mut own = Own::default();
+    if own
+        .make(importer.imports(), &bound, &method(&blob, &[]))
+        .is_err()
+    {
+        return Ok(None);
+    }
+    let hooks = own.code();
+    let mut code = Code::default();
+    code.bytes(hooks.enter);
+    let (types, count) = own.extra();
+    if let Some(replace) = replaced
+        && *result != Ty::Void
+    {
+        code.load_local(0);
+        let converted = convert(
+            importer.imports(),
+            &replace.result,
+            replace.convert,
+            &mut code,
+        );
+        if converted.is_none() {
+            return Ok(None);
+        }
+    }
+    code.op(op::RET);
+    let locals = match count {
+        0 => 0,
+        _ => {
+            let blob = signature_of_locals(&(types.to_vec(), count));
+            importer.additions().stand_alone_sig(&blob)?
+        }
+    };
+    let stack = u16::try_from(hooks.max_stack.max(1) + 1).unwrap_or(u16::MAX);
+    let mut body = Vec::new();
     body::put_fat_header(&mut body, code.len() as usize, stack, true, locals, false);
     body.extend_from_slice(code.as_bytes());
     Ok(Some(Made {

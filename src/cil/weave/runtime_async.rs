@@ -129,6 +129,7 @@ impl<'a> Weaver<'_, '_, 'a> {
             ),
             exception: tokens.exception,
             before: &before,
+            points: None,
             result,
             locals: shape.locals,
             extra: (&extra, locals.types.len() as u32),

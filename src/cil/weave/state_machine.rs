@@ -232,6 +232,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             error,
             exception: self.tokens.exception,
             before: &before,
+            points: None,
             result: shape.result,
             locals: shape.locals,
             extra: (&[], 0),

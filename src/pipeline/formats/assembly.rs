@@ -1,6 +1,6 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
-use crate::aspect::advice::Reason;
+use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
 use crate::cil::{self, Written};
@@ -436,14 +436,16 @@ impl<'i, 'a> File<'i, 'a> {
                 false => std::mem::take(&mut plan.methods),
             },
             bound: plan.bound.clone(),
+            points: Vec::new(),
         };
         let image = match self.redirect(&methods, &mut plan)? {
             Some(image) => image,
-            None => {
-                methods.redirects.clear();
-                self.source.image
-            }
+            None => self.source.image,
         };
+        if plan.calls.is_empty() {
+            methods.redirects.clear();
+        }
+        add_points(&mut methods, &plan);
         let artifact = (image, &self.pdb);
         let (woven, parts) = cil::weave_on(artifact, methods, key, &recorder, &run)?;
         let mut records = Records::default();
@@ -601,4 +603,33 @@ impl cil::Recorder for Recorder<'_> {
     fn end(&self, records: &mut Records) {
         records.symbols.pack();
     }
+}
+
+/// The points at which something is called, and the methods that have them, which are woven for that alone if no rule weaves them.
+fn add_points(methods: &mut cil::Methods, plan: &Plan) {
+    for call in &plan.calls {
+        if let Some(placed) = &plan.redirects[call.redirect as usize].placed
+            && placed.changes_code()
+        {
+            methods.points.push(*call);
+        }
+    }
+    let first = methods.planned.len();
+    for calls in (methods.points).chunk_by(|a, b| (a.ty, a.index) == (b.ty, b.index)) {
+        let (ty, index) = (calls[0].ty, calls[0].index);
+        let known = &methods.planned[..first];
+        if known
+            .binary_search_by_key(&(ty, index), |p| (p.ty, p.index))
+            .is_err()
+        {
+            methods.planned.push(crate::aspect::plan::Planned {
+                ty,
+                index,
+                id: 0,
+                advice: Advice::default(),
+                bound: None,
+            });
+        }
+    }
+    methods.planned.sort_by_key(|p| (p.ty, p.index));
 }

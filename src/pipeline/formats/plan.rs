@@ -43,9 +43,8 @@ pub(crate) fn plan(
                     Code::Class | Code::Dex => Language::Java,
                 },
                 no_points: match scanned.code {
-                    Code::Class => None,
+                    Code::Class | Code::Assembly => None,
                     Code::Dex => Some("dex files"),
-                    Code::Assembly => Some("assemblies"),
                 },
             },
             artifact: matcher.artifact(),

@@ -252,6 +252,7 @@ impl<'j> Ledger<'j> {
         self.outcome.classes += records.classes.len() as u64;
         self.outcome.methods += records.methods;
         self.outcome.calls += records.calls;
+        self.outcome.points += records.points;
         for touched in &records.touched {
             self.tell(artifact, touched);
         }

@@ -3,7 +3,7 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::Plan;
+use crate::aspect::plan::{Plan, Redirected};
 use crate::aspect::woven::WovenType;
 use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete};
 use crate::switches::Switches;
@@ -25,6 +25,8 @@ pub(crate) struct Records {
     /// Some of them are recorded, and have symbols.
     pub(crate) records_calls: bool,
     pub(crate) calls: u64,
+    /// The same of points.
+    pub(crate) points: u64,
     /// The types that the outcome reports, ascending.
     pub(crate) touched: Vec<Touched>,
 }
@@ -123,7 +125,10 @@ impl Records {
         self.redirects = !plan.calls.is_empty();
         self.classes.extend(plan.calls.iter().map(|call| call.ty));
         if listed.is_empty() {
-            self.calls = plan.calls.len() as u64;
+            let is_point =
+                |call: &&Redirected| plan.redirects[call.redirect as usize].placed.is_some();
+            self.points = plan.calls.iter().filter(is_point).count() as u64;
+            self.calls = plan.calls.len() as u64 - self.points;
         }
         for (ty, calls) in listed {
             let number = ty.ty;

@@ -268,11 +268,14 @@ impl Binder<'_> {
                 || self.hierarchy.supertypes.contains_key(&**spelt)
         };
         let spelt = spellings(name).find(is_known);
-        let spelt = spelt.unwrap_or_else(|| name.replace('.', "/"));
+        let spelt = spelt.unwrap_or_else(|| match self.language {
+            Language::Java => name.replace('.', "/"),
+            Language::CSharp => name.to_owned(),
+        });
         match self.catalog.declared(&spelt) {
-            Some(declared) if !declared.is_public => Err(format!(
-                "`{name}` is not public: what looks for it is in another package"
-            )),
+            Some(declared) if !declared.is_public && self.language == Language::Java => Err(
+                format!("`{name}` is not public: what looks for it is in another package"),
+            ),
             _ => Ok(Some(Ty::class(&spelt))),
         }
     }
@@ -361,6 +364,10 @@ impl Binding<'_> {
                 ty: self.string(),
             })))
         };
+        if operand.word == Word::Line && self.binder.language == Language::CSharp {
+            let title = "`line` of the method that has the point is not there yet in assemblies";
+            return Some(nothing(title.into(), None));
+        }
         let mut passed = Vec::new();
         at.passed_by(&operand.word, &mut passed);
         let is_single = !matches!(operand.word, Word::Args | Word::EachArg | Word::Arg(_));

@@ -1,0 +1,327 @@
+//! The points of a method, calls apart: fields, new objects, exceptions that are thrown and caught.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::ty::Ty;
+use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
+use crate::cil::il::body::ClauseKind;
+use crate::cil::il::insn::{self, Form, op};
+use crate::cil::image::Image;
+use crate::cil::metadata::flags::has_il;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{self, MethodSignature, kind};
+use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::scan::{sites, types};
+use crate::error::{Error, Kind, Result};
+
+/// A field that nobody else sets (II.23.1.5).
+const INIT_ONLY: u32 = 0x20;
+
+const EXCEPTION: &str = "System.Exception";
+
+/// What a token of a field means.
+struct Field {
+    name: u32,
+    signature: u32,
+    /// The type that it names, a token.
+    owner: u32,
+    is_init_only: bool,
+}
+
+fn field(image: &Image<'_>, named: u32) -> Result<Field> {
+    let metadata = &image.metadata;
+    let row = metadata.tables.row(token_table(named), token_row(named))?;
+    let wrong = || Error::new(Kind::Malformed, "an access of no field");
+    match token_table(named) {
+        table::FIELD => Ok(Field {
+            name: row.get(column::field::NAME),
+            signature: row.get(column::field::SIGNATURE),
+            owner: token(
+                table::TYPE_DEF,
+                metadata
+                    .owner_of_field(token_row(named))
+                    .ok_or_else(wrong)?,
+            ),
+            is_init_only: row.get(column::field::FLAGS) & INIT_ONLY != 0,
+        }),
+        table::MEMBER_REF => Ok(Field {
+            name: row.get(column::member_ref::NAME),
+            signature: row.get(column::member_ref::SIGNATURE),
+            owner: decode(
+                &coded::MEMBER_REF_PARENT,
+                row.get(column::member_ref::CLASS),
+            )?,
+            is_init_only: false,
+        }),
+        _ => Err(wrong()),
+    }
+}
+
+/// A point: what its token means, and the instruction.
+struct Found<'f, 'i, 'a> {
+    image: &'i Image<'a>,
+    kind: PointKind,
+    opcode: u16,
+    /// Of the field or the constructor.
+    token: u32,
+    /// A type, a token.
+    owner: u32,
+    signature: u32,
+    name: &'f str,
+    /// A replacement cannot set the field; what the address of a field is taken for may set it; the object is a delegate.
+    is_special: bool,
+}
+
+impl Found<'_, '_, '_> {
+    /// Whether it names a plain type, of which static methods of the assembly can speak.
+    fn is_plain_type(&self) -> bool {
+        matches!(token_table(self.owner), table::TYPE_DEF | table::TYPE_REF)
+            && !types::is_generic(self.image, self.owner)
+    }
+
+    fn field(&self, replaced: bool) -> std::result::Result<Point, Reason> {
+        let image = self.image;
+        let is_static = matches!(self.opcode, op::LDSFLD | op::STSFLD | op::LDSFLDA);
+        let is_address = matches!(self.opcode, op::LDFLDA | op::LDSFLDA);
+        if is_address && (replaced || self.is_special) {
+            return Err(Reason::AddressOfField);
+        }
+        if !self.is_plain_type() {
+            return Err(Reason::CallOfGeneric);
+        }
+        let is_class = token_table(self.owner) == table::TYPE_DEF
+            && types::is_value_type(image, token_row(self.owner)).is_ok_and(|is| !is);
+        if !is_static && !is_class {
+            return Err(Reason::PointOfStruct);
+        }
+        let is_set = self.kind == PointKind::FieldSet;
+        if is_set && replaced && self.is_special {
+            return Err(Reason::SetOfFinal);
+        }
+        let blob = image.metadata.blobs.get(self.signature);
+        let named = blob.and_then(|blob| types::field(image, self.owner, blob));
+        let (owner, ty) = named.map_err(|_| Reason::Unsupported)?;
+        check(&ty)?;
+        let target = (!is_static).then(|| owner.clone());
+        let value = is_set.then(|| ty.clone());
+        Ok(Point {
+            kind: self.kind,
+            owner,
+            name: self.name.into(),
+            takes: target.into_iter().chain(value).collect(),
+            has_target: !is_static,
+            result: if is_set { Ty::Void } else { ty },
+            is_tested: false,
+            reference: self.token,
+        })
+    }
+
+    fn new_object(&self, replaced: bool) -> std::result::Result<Point, Reason> {
+        if !self.is_plain_type() {
+            return Err(Reason::CallOfGeneric);
+        }
+        if self.is_special {
+            return Err(Reason::MadeApart);
+        }
+        let blob = self.image.metadata.blobs.get(self.signature);
+        let named = blob.and_then(|blob| types::callee(self.image, self.owner, blob));
+        let (owner, parameters, _) = named.map_err(|_| Reason::Unsupported)?;
+        if owner.name().is_some_and(types::is_ref_struct) {
+            return Err(Reason::PointOfStruct);
+        }
+        parameters.iter().try_for_each(check)?;
+        // Nothing says whether a type of another assembly is a struct. As an object it is either.
+        let result = match token_table(self.owner) == table::TYPE_REF && !replaced {
+            true => Ty::class("System.Object"),
+            false => owner.clone(),
+        };
+        Ok(Point {
+            kind: self.kind,
+            owner,
+            name: ".ctor".into(),
+            takes: parameters.into(),
+            has_target: false,
+            result,
+            is_tested: false,
+            reference: self.token,
+        })
+    }
+
+    fn exception(&self) -> std::result::Result<Point, Reason> {
+        if self.kind == PointKind::Catch && !self.is_plain_type() {
+            return Err(Reason::CallOfGeneric);
+        }
+        let owner = match self.kind {
+            PointKind::Catch => types::named(self.image, self.owner),
+            _ => Ok(Ty::class(EXCEPTION)),
+        };
+        let owner = owner.map_err(|_| Reason::Unsupported)?;
+        // What is no exception comes wrapped in one.
+        let takes = match owner.name() {
+            Some("System.Object" | EXCEPTION) => Ty::class(EXCEPTION),
+            _ => owner.clone(),
+        };
+        Ok(Point {
+            kind: self.kind,
+            owner,
+            name: "".into(),
+            takes: [takes].into(),
+            has_target: false,
+            result: Ty::Void,
+            is_tested: false,
+            // Any that says that this is .NET.
+            reference: self.owner.max(1),
+        })
+    }
+}
+
+/// Whether a static method can take it.
+fn check(ty: &Ty) -> std::result::Result<(), Reason> {
+    match ty {
+        Ty::Param { .. } => Err(Reason::CallOfGeneric),
+        Ty::Opaque(_) | Ty::Void => Err(Reason::Unsupported),
+        Ty::Named(named) => named.args.iter().try_for_each(check),
+        Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => check(inner),
+        Ty::Prim(_) => Ok(()),
+    }
+}
+
+impl PointDetails for Found<'_, '_, '_> {
+    fn parameters(&self, each: &mut dyn FnMut(&str)) {
+        signature::parameters(&self.image.metadata, 0, self.signature, each);
+    }
+
+    fn point(&self, replaced: bool) -> std::result::Result<Point, Reason> {
+        match self.kind {
+            PointKind::FieldGet | PointKind::FieldSet => self.field(replaced),
+            PointKind::New => self.new_object(replaced),
+            _ => self.exception(),
+        }
+    }
+}
+
+/// Whether the address of a field that was taken in front of this instruction is taken to read it: to ask the value for something, by a
+/// method without arguments or a field. Compilers read fields of structs so.
+fn is_read(image: &Image<'_>, code: &[u8], mut pc: u32) -> Result<bool> {
+    while (pc as usize) < code.len() {
+        let insn = insn::at(code, pc)?;
+        match insn.opcode {
+            _ if matches!(insn.form, Form::Prefix | Form::TokenPrefix) => pc = insn.end(),
+            op::LDFLD => return Ok(true),
+            op::CALL | op::CALLVIRT => {
+                let resolved = sites::resolve(image, insn.token(code))?;
+                let blob = image.metadata.blobs.get(resolved.signature)?;
+                let called = MethodSignature::parse(blob)?;
+                return Ok(called.flags & kind::HAS_THIS != 0 && called.count == 0);
+            }
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
+/// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read.
+pub(super) fn each_point(
+    image: &Image<'_>,
+    method: u32,
+    kinds: PointKinds,
+    each: EachPoint<'_>,
+) -> Result<()> {
+    let metadata = &image.metadata;
+    let row = metadata.tables.row(table::METHOD_DEF, method)?;
+    if !has_il(&row) {
+        return Ok(());
+    }
+    let (_, body) = image.body(row.get(column::method_def::RVA))?;
+    let mut type_name = String::new();
+    let mut show = |at: u32, found: &Found<'_, '_, '_>| {
+        type_name.clear();
+        if found.owner != 0 {
+            let definition = signature::definition(metadata, found.owner);
+            let named = definition.unwrap_or(found.owner);
+            signature::put_type_name(metadata, 0, named, &mut type_name);
+        }
+        each(&PointSite {
+            at,
+            kind: found.kind,
+            ty: &type_name,
+            name: found.name,
+            line: 0,
+            details: found,
+        });
+    };
+    let plain = |kind, opcode| Found {
+        image,
+        kind,
+        opcode,
+        token: 0,
+        owner: 0,
+        signature: 0,
+        name: "",
+        is_special: false,
+    };
+    if kinds.has(PointKind::Catch) {
+        for clause in body.clauses() {
+            let clause = clause?;
+            if clause.kind == ClauseKind::Catch {
+                let found = Found {
+                    owner: clause.class_or_filter,
+                    ..plain(PointKind::Catch, 0)
+                };
+                show(clause.handler_start, &found);
+            }
+        }
+    }
+    let (mut pc, mut prefixes, mut last) = (0, None, 0);
+    while (pc as usize) < body.code.len() {
+        let insn = insn::at(body.code, pc)?;
+        pc = insn.end();
+        if matches!(insn.form, Form::Prefix | Form::TokenPrefix) {
+            _ = prefixes.get_or_insert(insn.pc);
+            continue;
+        }
+        let at = prefixes.take().unwrap_or(insn.pc);
+        let before = std::mem::replace(&mut last, insn.opcode);
+        let kind = match insn.opcode {
+            op::LDFLD | op::LDSFLD | op::LDFLDA | op::LDSFLDA => PointKind::FieldGet,
+            op::STFLD | op::STSFLD => PointKind::FieldSet,
+            op::NEWOBJ => PointKind::New,
+            op::THROW => PointKind::Throw,
+            _ => continue,
+        };
+        if !kinds.has(kind) {
+            continue;
+        }
+        if kind == PointKind::Throw {
+            show(at, &plain(kind, insn.opcode));
+            continue;
+        }
+        let named = insn.token(body.code);
+        if kind == PointKind::New {
+            let resolved = sites::resolve(image, named)?;
+            let found = Found {
+                token: named,
+                owner: resolved.owner,
+                signature: resolved.signature,
+                is_special: matches!(before, op::LDFTN | op::LDVIRTFTN),
+                ..plain(kind, insn.opcode)
+            };
+            show(at, &found);
+            continue;
+        }
+        let field = field(image, named)?;
+        let name = metadata.strings.text(field.name)?;
+        let found = Found {
+            token: named,
+            owner: field.owner,
+            signature: field.signature,
+            name: &name,
+            is_special: match insn.opcode {
+                op::LDFLDA | op::LDSFLDA => !is_read(image, body.code, pc)?,
+                _ => field.is_init_only,
+            },
+            ..plain(kind, insn.opcode)
+        };
+        show(at, &found);
+    }
+    Ok(())
+}
