@@ -5,7 +5,8 @@
 
 Names: rhino, jython; the first is run every day. dx makes a dex file of each one's jar, which is woven with every method;
 enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it. The same with own hooks in
-every method that take all there is (tests/programs/hooks): what they get at a method's end is what they got at its start.
+every method that take all there is (tests/programs/hooks): what they get at a method's end is what they got at its start. The same
+with a hook in the place of each body, which runs it.
 """
 
 import os
@@ -13,6 +14,8 @@ import re
 import shutil
 import zipfile
 
+import changing
+import check_corpora
 import check_dex
 import corpora
 from lib import ROOT, Missing, fresh, main, oldest_jdk, run, weave_binary
@@ -47,7 +50,11 @@ def compare(score, name, folder, library, arguments, at_least):
     rules, own_rules = folder / "all.toml", folder / "own.toml"
     rules.write_text(RULES)
     own_rules.write_text(RULES.replace("[[aspect]]", f"{OWN}[[aspect]]{OWN_HOOKS}"))
-    for by, out in ((rules, woven), (own_rules, owned)):
+    check_corpora.library(folder, "Same")
+    check_dex.to_dex(folder / "same.jar", folder / "same.dex")
+    around_rules, around = folder / "around.toml", folder / "around.dex"
+    around_rules.write_text("\n".join([*changing.around("same.dex"), "advice = ['enter', 'exit', 'exception']"]))
+    for by, out in ((rules, woven), (own_rules, owned), (around_rules, around)):
         run([weave, "-q", "--strict", "--rules", by, plain, out])
         verified = run([weave, "verify", out], check=False)
         score.check(f"{name}: weave verify of {out.stem}", verified.returncode == 0, verified.stdout[-300:])
@@ -59,17 +66,19 @@ def compare(score, name, folder, library, arguments, at_least):
         for member in source.namelist():
             if not member.endswith((".class", "/", "MANIFEST.MF")):
                 out.writestr(member, source.read(member))
-    jars = {w: check_dex.translated(w, w.with_suffix(".jar")) for w in (plain, woven, owned)}
+    jars = {w: check_dex.translated(w, w.with_suffix(".jar")) for w in (plain, woven, owned, around)}
 
     def ran(which, env):
-        path = os.pathsep.join(map(str, [jars[which], rest, runtime, hooks]))
+        path = os.pathsep.join(map(str, [jars[which], rest, runtime, hooks, folder / "same.jar"]))
         # enjarify's frames are far larger than they need be.
         return run([java, "-Xverify:all", "-Xss64m", "-cp", path, *arguments], check=False, env=env, cwd=folder)
 
     before = ran(plain, dict(os.environ))
     trace = folder / f"{name}.wtrace"
+    bodies = folder / f"{name}-bodies.wtrace"
     off = environment("off")
-    for which, how, env in ((woven, "tracing off", off), (woven, "traced", environment(trace)), (owned, "own hooks", off)):
+    for which, how, env in ((woven, "tracing off", off), (woven, "traced", environment(trace)),
+                            (around, "hooks in the places of bodies, traced", environment(bodies)), (owned, "own hooks", off)):
         after = ran(which, env)
         same = (before.returncode, before.stdout) == (after.returncode, after.stdout) and before.returncode == 0
         good = same and len(before.stdout.splitlines()) >= 8
@@ -83,6 +92,7 @@ def compare(score, name, folder, library, arguments, at_least):
     score.check(f"{name}: own hooks get at the end what they got at the start", good, told and told[0])
     # The names lie in the map beside the dex file, where a program does not look.
     balanced(score, name, trace, at_least, named=False)
+    balanced(score, f"{name}, bodies", bodies, at_least, named=False)
 
 
 def rhino(score, folder):

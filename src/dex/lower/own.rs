@@ -609,9 +609,12 @@ impl InPlace<'_> {
         let temps = block.take(TEMPS);
         let given = block.take(2);
         let raw = block.take(2);
-        let homes: Vec<u32> = self.proceeds.iter().map(|_| block.take(1)).collect();
+        let count = self.proceeds.len();
+        let others: Vec<u32> = (1..count).map(|_| block.take(1)).collect();
         let work = block.take(words_of(call) + 1);
         let new = block.take(1);
+        // The last one stays where it is made.
+        let homes: Vec<u32> = others.into_iter().chain([new]).take(count).collect();
         let ins: u32 = self.arguments.iter().map(|width| width.words()).sum();
         let mut places = Vec::with_capacity(self.arguments.len());
         for width in self.arguments {
@@ -663,7 +666,7 @@ impl InPlace<'_> {
             let passed: Vec<u32> = (new..=new + kept).collect();
             let constructor = made.constructor as u16;
             registers::put_invoke(&mut code, op::INVOKE_DIRECT, constructor, &passed);
-            registers::put_move(&mut code, Width::Object, home, new);
+            put_move_to(&mut code, Width::Object, home, new);
         }
         frame.put_call(call, &site, &mut code)?;
         match &call.given {
