@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What an own hook and a recorded value cost on .NET, in one run: two arguments at the start and the result at the end, beside the same calls
-by hand, a hand-written decorator and AspectInjector's advice; and a pair of hooks that records a string of 40 characters, beside the pair alone.
+by hand, a hand-written decorator and AspectInjector's advice; a hook around that only proceeds, beside a delegate by hand; and a pair of hooks
+that records a string of 40 characters, beside the pair alone.
 
     own_hooks_dotnet.py [--slices N] [--warm N]
 
 Each way has a copy of one class. Calls are timed in turns, in short slices, so that the least of them ran undisturbed. The trace is a ring.
-The goal: at most 2 ns beyond the calls by hand, 10 with the flag against recursion; a string at most 60 ns beyond the pair, and no allocation.
+The goal: at most 2 ns beyond the calls by hand, 10 with the flag against recursion; a string at most 60 ns beyond the pair, and no allocation;
+a hook around at most the delegate by hand.
 Needs the .NET SDK 10 with AspectInjector's package in reach (see tests/harness/sdk.py) and a release build.
 """
 
@@ -20,9 +22,9 @@ import msbuild_sdk
 from builds import write
 
 SOURCES = lib.ROOT / "benches" / "own" / "dotnet"
-COPIES = ["Woven", "Flagged", "Bare", "Injected", "Decoratee", "Pair", "Recorded"]
+COPIES = ["Woven", "Flagged", "Bare", "Injected", "Decoratee", "Pair", "Recorded", "WovenAround"]
 WAYS = {"without": "Work", "by hand": "ByHand", "weave": "Woven", "weave, flag": "Flagged", "weave, guard = false": "Bare", "decorator": "Decorated",
-        "AspectInjector": "Injected", "the pair": "Pair", "the pair and a string": "Recorded"}
+        "AspectInjector": "Injected", "the pair": "Pair", "the pair and a string": "Recorded", "around by hand": "AroundByHand", "around, weave": "WovenAround"}
 LOOP = """
     private static readonly {ty} Of{ty} = new();
 
@@ -70,6 +72,11 @@ match = { type = "Bench.Pair", method = "Do" }
 name = "recorded"
 match = { type = "Bench.Recorded", method = "Do" }
 record = ["text"]
+
+[[aspect]]
+name = "around"
+match = { type = "Bench.WovenAround", method = "Do" }
+around = "Bench.Log.Around(proceed)"
 """
 
 

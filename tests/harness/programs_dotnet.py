@@ -4,17 +4,22 @@
     programs_dotnet.py [--everyday | --full | --everything] [--only NAME]...
 
 Names: roslyn (the C# compiler, on CoreCLR 8.0), framework (CoreCLR 8.0's own assemblies but for CoreLib, used by a
-program), mcs (Mono's compiler, on Mono), fsharp (an F# program on both, and the F# compiler). `--everyday` (the default) leaves out roslyn, which is slow; CI runs it.
+program), mcs (Mono's compiler, on Mono), fsharp (an F# program on both, and the F# compiler), bodies (the C# compiler, and Newtonsoft.Json of the .NET SDK, with a hook in the
+place of each body). `--everyday` (the default) leaves out roslyn, which is slow; CI runs it.
 Each program runs unwoven, woven with tracing off, in a small ring, and with everything recorded.
 """
 
+import json
 import os
 import re
 import shutil
 
+import changing
 import check_dotnet
+import check_own_hooks
 import corpora
 import dotnet
+import sdk
 from lib import ROOT, WORK, fresh, main, run
 from programs import balanced, compare, environment, weave
 
@@ -177,7 +182,54 @@ def fsharp(score, folder):
     score.check("fsharp on Mono: the same output", said[0] == said[1] and said[0], f"{len(said[0])} characters")
 
 
-EVERY = {f.__name__: f for f in (roslyn, framework, mcs, fsharp)}
+def around(score, name, plain, woven, library):
+    """A folder with a hook in the place of each body that can have one, which only proceeds."""
+    rules = woven.with_suffix(".toml")
+    rules.write_text("\n".join(changing.around_dotnet(library)))
+    done = run([check_dotnet.weave_binary(), "--json", "--rules", rules, plain, woven], check=False)
+    told = json.loads(done.stdout) if done.returncode == 0 else {"methods": 0, "left": done.stderr[-600:]}
+    score.check(f"{name}: every body that may is run by a hook", told["methods"] > 1_000, f"{told['methods']} methods, left {told['left']}")
+
+
+def bodies(score, folder):
+    """Assemblies with a hook in the place of each body: the same bytes, and the same output, as unwoven."""
+    library = check_own_hooks.library(folder, "Same")
+    plain, woven = folder / "plain", folder / "woven"
+    shutil.copytree(dotnet.compiler().parent, plain)
+    around(score, "roslyn", plain, woven, library)
+    large = sources(folder)[:100]
+    linked = fresh(folder / "linked")
+    for path in large:
+        number = int(path.stem[1:])
+        (linked / path.name).write_text(path.read_text().replace(f"C{(number + 1) % 400}.M", f"C{number}.M"))
+    jobs = {"100 classes": ["-target:library", *sorted(linked.glob("*.cs"))], "the second reader": ["-target:exe", "-unsafe", ROOT / "tests" / "oracle" / "ReadAll.cs"]}
+    for how, arguments in jobs.items():
+        for which, home in (("plain", plain), ("woven", woven)):
+            out = fresh(folder / f"out-{which}")
+            done = run([*dotnet.host("core8"), home / "csc.dll", "-nologo", "-deterministic", "-debug:portable", f"-out:{out / 'out.dll'}", f"-pathmap:{out}=/out", *arguments],
+                       check=False, env=environment("off"))
+            if done.returncode != 0:
+                print(f"{which}: exit {done.returncode} {(done.stdout + done.stderr)[-1500:]}")
+        same_files(score, f"roslyn with hooks in the places of bodies: the same bytes, {how}", folder / "out-plain", folder / "out-woven")
+
+    found = sdk.find()
+    [newtonsoft] = sorted((found.dotnet.parent / "sdk").glob("*/Newtonsoft.Json.dll"))
+    app = fresh(folder / "json")
+    shutil.copy(newtonsoft, app)
+    framework = found.framework()
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-deterministic", "-debug:portable", f"-out:{app / 'Json.dll'}", f"-r:{newtonsoft}",
+         *(f"-r:{path}" for path in sorted(framework.glob("*.dll")) if path.name.startswith(("System.", "Microsoft.CSharp", "netstandard", "mscorlib"))),
+         ROOT / "tests" / "programs" / "Json.cs"])
+    around(score, "Newtonsoft.Json", app, folder / "json-woven", library)
+    command = check_dotnet.host("sdk").command
+    before, after = (run([*command, where / "Json.dll"], check=False, env=environment("off")) for where in (app, folder / "json-woven"))
+    same = before.returncode == after.returncode == 0 and before.stdout == after.stdout and len(before.stdout) > 1_500
+    score.check("Newtonsoft.Json with hooks in the places of bodies: the same output", same, f"{len(before.stdout)} characters")
+    if not same:
+        print(f"unwoven: exit {before.returncode} {before.stderr[-1500:]}\nwoven: exit {after.returncode} {after.stderr[-3000:]}")
+
+
+EVERY = {f.__name__: f for f in (roslyn, framework, mcs, fsharp, bodies)}
 SLOW = {"roslyn"}
 
 

@@ -36,6 +36,23 @@ public class Decorated : IWork
     }
 }
 
+/// <summary>A delegate as people write it, in the place of a body.</summary>
+public class AroundByHand : IWork
+{
+    private int last;
+
+    public int Do(int n, string text)
+    {
+        return Log.Around(() => Body(n, text));
+    }
+
+    private int Body(int n, string text)
+    {
+        last = n ^ last;
+        return last + text.Length;
+    }
+}
+
 /// <summary>AspectInjector's advice with the same values.</summary>
 [Aspect(Scope.Global)]
 [Injection(typeof(Logged))]

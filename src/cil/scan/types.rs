@@ -159,10 +159,23 @@ pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'
         Ty::Opaque(_) => true,
         _ => false,
     };
-    if let Some(Ty::ByRef(this)) = &signature.this
-        && is_ref_struct(this)
-    {
-        return Some("no object can keep a ref struct");
+    if let Some(Ty::ByRef(this)) = &signature.this {
+        if is_ref_struct(this) {
+            return Some("no object can keep a ref struct");
+        }
+        // Others may change what it refers to while the body runs: `proceed` would run on a copy.
+        let owner = image.metadata.owner_of_method(method)?;
+        let (namespace, name) = (b"System.Runtime.CompilerServices", b"IsReadOnlyAttribute");
+        if !has_attribute(image, token(table::TYPE_DEF, owner), namespace, name) {
+            return Some(
+                "a struct's `this` is a reference, which no object can keep; of a `readonly` struct it can keep a copy",
+            );
+        }
+        // Its `void` is modified.
+        let parsed = MethodSignature::parse(image.metadata.blobs.get(blob).ok()?).ok()?;
+        if parsed.is_void() && parsed.returns.len() > 1 {
+            return Some("an `init` accessor sets a struct that no object can keep");
+        }
     }
     for ty in signature.parameters.iter().map(|p| &p.ty) {
         match ty {

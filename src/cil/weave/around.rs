@@ -8,15 +8,15 @@
 //!
 //! `run` and `body` are static methods of a type `<Weave>` in M's, behind all types, so that no row of another moves and the body may
 //! call what it did. The type has the type parameters of M's, the methods those of M. Closures are classes of the assembly, one for
-//! each count of values that they keep. A struct's `this` is kept as a copy, which goes back when the hook is done.
+//! each count of values that they keep. The `this` of a struct, which is read-only, is kept as a copy.
 //!
 //! The hooks outside of an `around` are woven into M, and the others with the recorded pair into its body. Where several aspects have
 //! one, there is a method for each between these two.
 
-use crate::aspect::bind::call::{Around, Bound, Call, Dest, Proceed, Source};
+use crate::aspect::bind::call::{Around, Bound, Call, Proceed, Source};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::Planned;
-use crate::cil::il::body::{self, Clause, ClauseKind};
+use crate::cil::il::body;
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{impl_flag, type_param_flag};
@@ -55,7 +55,6 @@ pub(crate) struct Layer {
     max_stack: u32,
     /// The signature of its locals; empty where it has none.
     pub locals: Vec<u8>,
-    clause: Option<Clause>,
     /// The hooks outside of the call.
     pub bound: Option<Arc<Bound>>,
 }
@@ -63,23 +62,17 @@ pub(crate) struct Layer {
 impl Layer {
     /// Appends its body without hooks; `locals` is the token of their signature.
     pub fn put_body(&self, locals: u32, out: &mut Vec<u8>) {
-        put_body(&self.code, self.max_stack, locals, self.clause, out);
+        put_body(&self.code, self.max_stack, locals, out);
     }
 }
 
-fn put_body(code: &[u8], max_stack: u32, locals: u32, clause: Option<Clause>, out: &mut Vec<u8>) {
+fn put_body(code: &[u8], max_stack: u32, locals: u32, out: &mut Vec<u8>) {
     let stack = u16::try_from(max_stack).unwrap_or(u16::MAX);
-    match body::fits_tiny(code.len(), stack, locals, usize::from(clause.is_some())) {
+    match body::fits_tiny(code.len(), stack, locals, 0) {
         true => body::put_tiny_header(out, code.len()),
-        false => {
-            body::put_fat_header(out, code.len(), stack, true, locals, clause.is_some());
-        }
+        false => body::put_fat_header(out, code.len(), stack, true, locals, false),
     }
     out.extend_from_slice(code);
-    if let Some(clause) = clause {
-        out.resize(out.len().next_multiple_of(4), 0);
-        body::put_clauses(out, &[clause]);
-    }
 }
 
 /// What is known of a method in all its parts.
@@ -96,9 +89,8 @@ struct Whole<'w, 'a> {
     parsed: MethodSignature<'a>,
     /// The type of its `this`, as signatures spell it.
     this: Option<Vec<u8>>,
-    /// That is a struct, which a method may change.
+    /// That is a struct.
     is_value: bool,
-    changes_this: bool,
     /// The rows of its type parameters.
     generics: Vec<u32>,
     /// What a closure keeps: `this` and the arguments, as type arguments.
@@ -133,21 +125,6 @@ impl<'w, 'a> Whole<'w, 'a> {
                 ty => ty.to_vec(),
             });
         }
-        let is_read_only = |parent| {
-            let mut found = false;
-            metadata.attributes(parent, &mut |ty| {
-                found |= metadata.is_type_named(
-                    ty,
-                    b"System.Runtime.CompilerServices",
-                    b"IsReadOnlyAttribute",
-                );
-            });
-            found
-        };
-        let changes_this = is_value
-            && this.is_some()
-            && !is_read_only(token(table::METHOD_DEF, method))
-            && !is_read_only(token(table::TYPE_DEF, owner));
         Ok(Whole {
             planned,
             bound,
@@ -160,7 +137,6 @@ impl<'w, 'a> Whole<'w, 'a> {
             parsed,
             this,
             is_value,
-            changes_this,
             generics: type_parameters(image, token(table::METHOD_DEF, method)),
             kept,
         })
@@ -382,7 +358,7 @@ impl Adding<'_, '_, '_> {
 
     fn add_body(&mut self, method: u32, code: &Code, max_stack: u32) {
         let mut body = Vec::new();
-        put_body(code.as_bytes(), max_stack, 0, None, &mut body);
+        put_body(code.as_bytes(), max_stack, 0, &mut body);
         self.all.push(Adapter { method, body });
     }
 
@@ -691,49 +667,13 @@ impl Adding<'_, '_, '_> {
         let (types, count) = own.extra();
         locals.0.extend_from_slice(types);
         locals.1 += count;
-        let gives = call.dest == Dest::Returned;
-        let mut clause = None;
-        match (&closure, of_struct) {
-            (Some(closure), Some(ty)) if whole.changes_this => {
-                let result = locals.1;
-                if gives {
-                    locals.0.extend_from_slice(whole.parsed.returns);
-                    locals.1 += 1;
-                }
-                let try_start = code.len();
-                code.bytes(made.enter);
-                if gives {
-                    code.store_local(result);
-                }
-                let leave = code.branch(op::LEAVE);
-                let try_end = code.len();
-                code.load_argument(0);
-                code.load_local(0);
-                code.op_u32(op::LDFLD, closure.fields[0]);
-                code.op_u32(op::STOBJ, ty);
-                code.op(op::ENDFINALLY);
-                clause = Some(Clause {
-                    kind: ClauseKind::Finally,
-                    try_start,
-                    try_end,
-                    handler_start: try_end,
-                    handler_end: code.len(),
-                    class_or_filter: 0,
-                });
-                code.land(leave);
-                if gives {
-                    code.load_local(result);
-                }
-            }
-            _ => code.bytes(made.enter),
-        }
+        code.bytes(made.enter);
         code.op(op::RET);
         Ok(Layer {
             method: 0,
             code: code.as_bytes().to_vec(),
             max_stack,
             locals: own::signature_of_locals(&locals),
-            clause,
             bound: None,
         })
     }

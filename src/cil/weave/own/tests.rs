@@ -798,8 +798,10 @@ fn bodies_move_as_they_are_with_all_that_belongs_to_them() {
             let values = signature.parameters.iter().map(|p| &p.ty);
             let by_reference =
                 |ty: &Ty| matches!(ty, Ty::ByRef(_) | Ty::Opaque(_)) || is_ref_struct(ty);
-            let refused =
-                method.starts_with('.') || values.chain([&signature.result]).any(by_reference);
+            let of_struct = matches!(signature.this, Some(Ty::ByRef(_)));
+            let refused = of_struct
+                || method.starts_with('.')
+                || values.chain([&signature.result]).any(by_reference);
             let inner = || Some(Arc::new(around(signature, None)));
             (!refused).then(|| around(signature, inner()))
         };

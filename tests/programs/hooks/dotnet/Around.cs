@@ -11,7 +11,7 @@ public class Base {
 }
 
 /// <summary>Bodies in a struct; in Java, of an interface.</summary>
-public struct Greeter {
+public readonly struct Greeter {
     public string greet(string s) {
         return polite("dear " + s);
     }

@@ -8,25 +8,22 @@ public interface Sized {
     int size();
 }
 
-/// <summary>A struct whose methods change it.</summary>
+/// <summary>A struct whose methods change it: their bodies stay where they are.</summary>
 public struct Counter {
     public int n;
 
     public int add(int by) {
         n += by;
-        if (n > 100) {
-            throw new InvalidOperationException("too many: " + n);
-        }
         return n;
     }
 
-    public void reset() {
-        this = default(Counter);
+    public static int most(int a, int b) {
+        return a > b ? a : b;
     }
 }
 
-public struct Pair<T> : Sized where T : IComparable<T> {
-    private T first;
+public readonly struct Pair<T> : Sized where T : IComparable<T> {
+    private readonly T first;
     private readonly T second;
 
     public Pair(T first, T second) {
@@ -39,9 +36,11 @@ public struct Pair<T> : Sized where T : IComparable<T> {
     }
 
     public U swap<U>(Func<T, T, U> make, T other) {
-        U made = make(second, first);
-        first = other;
-        return made;
+        return make(second, other);
+    }
+
+    public int add(int by) {
+        return by + 1;
     }
 
     int Sized.size() {
@@ -143,7 +142,7 @@ public class Bodies {
         return frame.GetMethod().Name + " at " + (line == LINE || Type.GetType("Mono.Runtime") != null ? "its line" : "line " + line);
     }
 
-    private const int LINE = 141;
+    private const int LINE = 140;
 
     public int? maybe(int? n) {
         int? twice = n * 2;
@@ -178,16 +177,9 @@ public class Bodies {
 
     public static unsafe void Run() {
         Counter counter = new Counter();
-        say("" + counter.add(1) + counter.n);
-        try {
-            counter.add(100);
-        } catch (InvalidOperationException e) {
-            say(e.Message + " " + counter.n);
-        }
-        counter.reset();
-        say("" + counter.n);
+        say("" + counter.add(1) + counter.n + Counter.most(1, 2));
         Pair<string> pair = new Pair<string>("a", "b");
-        say(pair.most() + pair.swap<int>((x, y) => x.Length + y.Length, "c") + pair.most());
+        say(pair.most() + pair.swap<int>((x, y) => x.Length + y.Length, "c") + pair.most() + pair.add(1));
         say("" + ((Sized) pair).size());
         Pair<int> numbers = new Pair<int>(1, 2);
         say("" + numbers.most() + numbers.swap<string>((x, y) => x + "-" + y, 7) + numbers.most());
