@@ -1241,7 +1241,11 @@ public final class Suite {
             long summed = t.sums.get(7).calls();
             check(recorded > 0 && summed + t.counts.getOrDefault(7, 0L) >= 5 * 20_000, recorded + " recorded, " + summed + " summed up");
             equal(calls[7], recorded + summed + t.counts.getOrDefault(7, 0L), "calls, recorded or not");
-            equal(calls[8], enters(t, 8), "calls that take long");
+            // Those with the other rules: recorded where that was asked for, else summed up, and told by themselves.
+            long forced = 2 * 20;
+            equal(calls[8] + forced, enters(t, 8), "calls that take long");
+            equal(2 * calls[8] - forced, t.sums.get(8).calls(), "calls that are summed up by the rules");
+            equal(calls[8] - 20 << 32 | calls[8] - 20, t.slow.get(8), "calls that are told by themselves: failed, and slow");
             equal(summed, t.sums.get(7).ended(), "calls that ended");
         }
     }
