@@ -115,6 +115,7 @@ class Trace:
         self.switched = {}  # id -> (name, level) of the aspects that switch it
         self.changes = []  # (time, what was on from then), as text
         self.slow = Counter()  # (id, whether it failed) -> how many calls that are summed up are told by themselves
+        self.left_out = set()  # ids of methods whose calls were not even counted for a while
         self.decided = {}  # id -> what is left of its calls by the program's own decision: s summed up, c counted, - nothing
         self.value_names = {}  # id -> names of the values that it records
         self.values = Counter()  # (id, values of a call or piece as JSON) -> how often
@@ -450,7 +451,7 @@ def read_thread(trace, thread, segments):
                     else:
                         waiting[method, known[1]][known[0]] = known[2]
                 elif escape == SLOW:
-                    trace.slow[argument, payload[1] >> 63] += 1
+                    trace.slow[method, payload[1] >> 63] += 1
                 elif escape == AGGREGATED:
                     if times:
                         times[-1][1] += payload[0]
@@ -546,6 +547,8 @@ def read(path, running=False, named=True, most_open=None):
                 elif what == 3:
                     trace.decided.clear()
                 else:
+                    if what == 4:
+                        trace.left_out.update(method for (method,) in struct.iter_unpack("<I", said))
                     trace.decided.update((method, "sc?-"[what - 1]) for (method,) in struct.iter_unpack("<I", said))
                 at += 16 + (length + 7) // 8 * 8
         elif kind == RECORDS:

@@ -122,6 +122,8 @@ final class TraceReader {
     /** What the program has decided itself about methods: 1 summed up, 2 counted; and how often that was taken back. */
     final Map<Integer, Integer> decided = new TreeMap<>();
     int again;
+    /** Methods whose calls were not even counted for a while. */
+    final java.util.Set<Integer> leftOut = new java.util.TreeSet<>();
     /** Calls that are in the sums and told by themselves as well, by method: those that returned, and in the high half those that failed. */
     final Map<Integer, Long> slow = new TreeMap<>();
     final boolean controlled;
@@ -224,6 +226,9 @@ final class TraceReader {
                     check(length % 4 == 0, "a list of methods");
                     for (int i = 0; i < length; i += 4) {
                         Integer before = decided.put(b.getInt(p + 16 + i), what);
+                        if (what == 4) {
+                            leftOut.add(b.getInt(p + 16 + i));
+                        }
                         check(before == null ? what == 1 : before == 1 && what == 2 || before == 2 && what == 4, "from recorded to summed up to counted to nothing");
                     }
                 }
