@@ -7,7 +7,9 @@ use crate::pipeline::{Access, Output};
 use crate::printable::printable;
 use crate::switches::{LEVEL_WORDS, Level, Switch};
 use crate::trace::collect::has_it_mapped;
-use crate::trace::control::{MODE_WORDS, MOST, Mode, Request, SUFFIX, State};
+use crate::trace::control::{
+    Less, MODE_WORDS, MOST, Mode, Request, SUFFIX, State, decided, states,
+};
 use crate::trace::file::peek;
 use crate::trace::format::{FLAG_ORDERLY, Header};
 use crate::trace::{Trace, lock};
@@ -51,7 +53,7 @@ pub struct ControlArgs {
     #[arg(long, value_name = "ASPECT")]
     disable: Vec<String>,
 
-    /// How much of each call: rules (as they say), off, count, aggregate, record
+    /// How much of each call: rules (as they say), off, count, aggregate, record, auto (as the program decides)
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
 
@@ -107,13 +109,21 @@ pub fn run(args: &ControlArgs) -> Result<u8> {
     let state = match next == before && !args.reset {
         true => before,
         false => {
-            ask(&path, header, &file, &next)?;
+            ask(&path, header, &file, &next, args.reset)?;
             next
         }
     };
+    let decided = match args.reset {
+        true => [0, 0],
+        false => {
+            let decided = decided(trace.changes());
+            [Less::Summed, Less::Counted]
+                .map(|less| decided.values().filter(|&&of| of == less).count() as u64)
+        }
+    };
     let text = match args.json {
-        true => json(&path, header, &state, &switches).to_string() + "\n",
-        false => shown(&path, header, &state, &switches),
+        true => json(&path, header, &state, &switches, decided).to_string() + "\n",
+        false => shown(&path, header, &state, &switches, decided),
     };
     print(&text)?;
     Ok(DONE)
@@ -201,21 +211,23 @@ fn request(file: &Path, header: &Header) -> Option<Request> {
 fn present(trace: &Trace, file: &Path) -> State {
     let request = request(file, trace.header());
     let taken = request.filter(|request| request.number == trace.header().request);
-    match (taken, trace.changes()) {
-        (Some(request), _) => request.state,
-        (None, [.., last]) => last.state.clone(),
-        (None, []) => State::default(),
+    match taken {
+        Some(request) => request.state,
+        None => {
+            let last = states(trace.changes()).next_back();
+            last.map(|(_, state)| state.clone()).unwrap_or_default()
+        }
     }
 }
 
 /// What the program began with.
 fn first(trace: &Trace) -> State {
-    let first = trace.changes().first();
-    first.map(|change| change.state.clone()).unwrap_or_default()
+    let first = states(trace.changes()).next();
+    first.map(|(_, state)| state.clone()).unwrap_or_default()
 }
 
 /// Leaves a request, and waits until it is taken.
-fn ask(path: &Path, header: &Header, file: &Path, state: &State) -> Result<()> {
+fn ask(path: &Path, header: &Header, file: &Path, state: &State, reset: bool) -> Result<()> {
     let waiting = request(file, header).map_or(0, |request| request.number);
     let number = header.request.max(waiting).wrapping_add(1);
     let request = Request {
@@ -223,6 +235,7 @@ fn ask(path: &Path, header: &Header, file: &Path, state: &State) -> Result<()> {
         origin: header.origin,
         number,
         state: state.clone(),
+        reset,
     };
     let text = request.to_string();
     if text.len() > MOST {
@@ -263,7 +276,14 @@ fn reason(switch: &Switch, state: &State) -> &'static str {
     }
 }
 
-fn shown(path: &Path, header: &Header, state: &State, switches: &[(Arc<Switch>, u64)]) -> String {
+/// `decided`: how many methods the program itself sums up, and counts.
+fn shown(
+    path: &Path,
+    header: &Header,
+    state: &State,
+    switches: &[(Arc<Switch>, u64)],
+    decided: [u64; 2],
+) -> String {
     let mut out = String::new();
     let command = match &*header.command {
         "" => String::new(),
@@ -280,6 +300,14 @@ fn shown(path: &Path, header: &Header, state: &State, switches: &[(Arc<Switch>, 
         return out;
     }
     let _ = writeln!(out, "level {}, {mode}", state.level);
+    if let [summed, counted] = decided.map(show::thousands)
+        && decided != [0, 0]
+    {
+        let _ = writeln!(
+            out,
+            "of methods of mode auto, {summed} are only summed up by now, and {counted} only counted"
+        );
+    }
     let _ = writeln!(out, "  methods  level  now            aspect");
     for (switch, methods) in switches {
         let on = if state.is_on(switch) { "on" } else { "off" };
@@ -300,6 +328,7 @@ fn json(
     header: &Header,
     state: &State,
     switches: &[(Arc<Switch>, u64)],
+    [summed, counted]: [u64; 2],
 ) -> serde_json::Value {
     let aspects = switches.iter().map(|(switch, methods)| {
         serde_json::json!({
@@ -313,5 +342,7 @@ fn json(
         "level": state.level.to_string(),
         "mode": state.mode.to_string(),
         "aspects": aspects.collect::<Vec<_>>(),
+        "summed_up": summed,
+        "counted": counted,
     })
 }

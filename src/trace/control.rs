@@ -2,8 +2,8 @@
 
 use super::units;
 use crate::switches::{Level, Switch};
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 
 /// First line of a request.
 const HEAD: &str = "weave control 1";
@@ -28,15 +28,18 @@ pub enum Mode {
     Aggregate,
     /// A record.
     Record,
+    /// As the program itself decides, of all methods that can be switched.
+    Auto,
 }
 
 /// The words for modes, in their order.
-pub const MODE_WORDS: [(&str, Mode); 5] = [
+pub const MODE_WORDS: [(&str, Mode); 6] = [
     ("rules", Mode::Rules),
     ("off", Mode::Off),
     ("count", Mode::Count),
     ("aggregate", Mode::Aggregate),
     ("record", Mode::Record),
+    ("auto", Mode::Auto),
 ];
 
 impl Mode {
@@ -140,7 +143,12 @@ pub struct Request {
     /// From 1; each has a higher one than that before it.
     pub number: u32,
     pub state: State,
+    /// What the program itself has decided is taken back.
+    pub reset: bool,
 }
+
+/// The line that says so.
+const RESET: &str = "reset";
 
 impl Request {
     /// `None` if it is not one.
@@ -157,6 +165,7 @@ impl Request {
             origin: origin.parse().ok()?,
             number: number.parse().ok()?,
             state: State::parse(text),
+            reset: text.lines().any(|line| line == RESET),
         })
     }
 }
@@ -168,16 +177,62 @@ impl fmt::Display for Request {
             origin,
             number,
             state,
+            reset,
         } = self;
-        write!(f, "{HEAD}\nto {pid} {origin}\nnumber {number}\n{state}")
+        write!(f, "{HEAD}\nto {pid} {origin}\nnumber {number}\n{state}")?;
+        if *reset {
+            writeln!(f, "{RESET}")?;
+        }
+        Ok(())
     }
 }
 
-/// From a moment on that was the state. The first is what the program began with.
+/// What was changed at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub time: u64,
-    pub state: State,
+    pub what: What,
+}
+
+/// What holds from then on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The first is what the program began with.
+    State(State),
+    /// The program itself has decided so about these methods.
+    Decided(Less, Vec<u32>),
+    /// All that it has decided is taken back.
+    Again,
+}
+
+/// What is left of calls that are too many to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Less {
+    /// They are summed up.
+    Summed,
+    /// They are counted.
+    Counted,
+}
+
+/// What was on, and from when.
+pub fn states(changes: &[Change]) -> impl DoubleEndedIterator<Item = (u64, &State)> {
+    changes.iter().filter_map(|change| match &change.what {
+        What::State(state) => Some((change.time, state)),
+        _ => None,
+    })
+}
+
+/// What the program has decided itself, as it was at last: of each method what is left.
+pub fn decided(changes: &[Change]) -> BTreeMap<u32, Less> {
+    let mut decided = BTreeMap::new();
+    for change in changes {
+        match &change.what {
+            What::State(_) => {}
+            What::Decided(less, methods) => decided.extend(methods.iter().map(|id| (*id, *less))),
+            What::Again => decided.clear(),
+        }
+    }
+    decided
 }
 
 impl Change {
@@ -187,19 +242,32 @@ impl Change {
         let mut rest = data;
         while let Some((head, text)) = rest.split_at_checked(16) {
             let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("a word"));
-            let Some(length) = usize::try_from(word(0)).ok().filter(|&n| n > 0) else {
+            let (length, what) = (word(0) as u32 as usize, word(0) >> 32);
+            if word(0) == 0 {
                 break;
-            };
-            let Some((text, behind)) = length
+            }
+            let Some((data, behind)) = length
                 .checked_next_multiple_of(8)
                 .and_then(|padded| text.split_at_checked(padded))
             else {
                 break;
             };
-            changes.push(Change {
+            let data = &data[..length];
+            let ids = || {
+                let ids = data.as_chunks::<4>().0.iter();
+                ids.map(|id| u32::from_le_bytes(*id)).collect()
+            };
+            let what = match what {
+                0 => Some(What::State(State::parse(&String::from_utf8_lossy(data)))),
+                1 => Some(What::Decided(Less::Summed, ids())),
+                2 => Some(What::Decided(Less::Counted, ids())),
+                3 => Some(What::Again),
+                _ => None, // of a later version
+            };
+            changes.extend(what.map(|what| Change {
                 time: word(8),
-                state: State::parse(&String::from_utf8_lossy(&text[..length])),
-            });
+                what,
+            }));
             rest = behind;
         }
         changes
@@ -209,27 +277,28 @@ impl Change {
 /// What to say of a program's changes, for people: what was off from the start, and what was switched when. `all` are
 /// the aspects that can be switched.
 pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Vec<String> {
-    let Some((first, later)) = changes.split_first() else {
+    let states: Vec<(u64, &State)> = states(changes).collect();
+    let Some(((_, first), later)) = states.split_first() else {
         return Vec::new();
     };
     let mut told = Vec::new();
     let off: Vec<&str> = all
-        .filter(|switch| !first.state.is_on(switch))
+        .filter(|switch| !first.is_on(switch))
         .map(|switch| &*switch.name)
         .collect();
     if !off.is_empty() {
-        let level = first.state.level;
+        let level = first.level;
         told.push(format!(
             "off from the start, which was at level {level}: {}",
             off.join(", ")
         ));
     }
     if !later.is_empty() {
-        let mut moments: Vec<String> = (changes.windows(2).take(TOLD))
+        let mut moments: Vec<String> = (states.windows(2).take(TOLD))
             .map(|pair| {
-                let what = pair[1].state.told_after(&pair[0].state);
+                let what = pair[1].1.told_after(pair[0].1);
                 let what = if what.is_empty() { "as it was" } else { &what };
-                format!("at {} {what}", units::duration(pair[1].time))
+                format!("at {} {what}", units::duration(pair[1].0))
             })
             .collect();
         if later.len() > TOLD {
@@ -241,7 +310,42 @@ pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Ve
             moments.join("; ")
         ));
     }
+    told.extend(told_decided(changes));
     told
+}
+
+/// What the program has decided itself.
+fn told_decided(changes: &[Change]) -> Option<String> {
+    let first = |wanted: Less| {
+        let of = |change: &&Change| matches!(change.what, What::Decided(less, _) if less == wanted);
+        changes.iter().find(of).map(|change| change.time)
+    };
+    let all = |wanted: Less| {
+        let of = changes.iter().filter_map(|change| match &change.what {
+            What::Decided(less, methods) if *less == wanted => Some(methods),
+            _ => None,
+        });
+        of.flatten().collect::<BTreeSet<_>>().len() as u64
+    };
+    let were = |n| units::counted(n, "method") + if n == 1 { " was" } else { " were" };
+    let mut told = format!(
+        "{} only summed up from {} on, one after the other",
+        were(all(Less::Summed)),
+        units::duration(first(Less::Summed)?)
+    );
+    if let Some(from) = first(Less::Counted) {
+        let _ = write!(
+            told,
+            ", and {} only counted, from {} on",
+            units::count(all(Less::Counted)),
+            units::duration(from)
+        );
+    }
+    told.push_str(": their calls were too many to be recorded (mode auto, WEAVE_TRACE_RATE)");
+    if first(Less::Counted).is_some() {
+        told.push_str("; of counted calls the times are not known, and are their callers' own");
+    }
+    Some(told)
 }
 
 #[cfg(test)]
@@ -265,6 +369,7 @@ mod tests {
                 enabled: names(&["slow queries", "x"]),
                 disabled: names(&["level error"]),
             },
+            reset: true,
         };
         let text = request.to_string();
         assert_eq!(Request::parse(&text).unwrap(), request);
@@ -301,6 +406,44 @@ mod tests {
     }
 
     #[test]
+    fn what_the_program_decides_itself_is_told() {
+        let entries: [(u64, u64, &[u32]); 6] = [
+            (0, 0, &[]),
+            (1, 300_000_000, &[7, 8, 9]),
+            (2, 500_000_000, &[8]),
+            (1, 900_000_000, &[7, 10]),
+            (3, 1_000_000_000, &[]),
+            (2, 1_500_000_000, &[11]),
+        ];
+        let mut chunk = Chunk::new(5, 0, 0, 0);
+        for (what, time, ids) in entries {
+            let text = b"level info\nmode rules\n";
+            let data: Vec<u8> = match what {
+                0 => text.to_vec(),
+                _ => ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+            };
+            chunk = chunk.word(what << 32 | data.len() as u64).word(time);
+            for word in data.chunks(8) {
+                let mut bytes = [0; 8];
+                bytes[..word.len()].copy_from_slice(word);
+                chunk = chunk.word(u64::from_le_bytes(bytes));
+            }
+        }
+        let changes = Change::read(&chunk.bytes()[32..]);
+        assert_eq!(changes.len(), entries.len());
+        assert_eq!(decided(&changes[..4]).len(), 4);
+        assert_eq!(decided(&changes[..4])[&8], Less::Counted);
+        assert_eq!(decided(&changes), BTreeMap::from([(11, Less::Counted)]));
+        assert_eq!(
+            told(&changes, std::iter::empty()),
+            [
+                "4 methods were only summed up from 300 ms on, one after the other, and 2 only counted, from 500 ms on: their calls were \
+                 too many to be recorded (mode auto, WEAVE_TRACE_RATE); of counted calls the times are not known, and are their callers' own"
+            ]
+        );
+    }
+
+    #[test]
     fn changes_are_told_with_their_moments() {
         let state = |text: &str| State::parse(text);
         let texts = [
@@ -321,7 +464,7 @@ mod tests {
         let bytes = chunk.bytes();
         let changes = Change::read(&bytes[32..]);
         assert_eq!(changes.len(), 4);
-        assert_eq!(changes[2].state, state(texts[2]));
+        assert_eq!(changes[2].what, What::State(state(texts[2])));
         let noise = Switch {
             name: "noise".into(),
             level: Level::Debug,

@@ -6,8 +6,8 @@
 The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
-with each choice of advice, sections of Android's trace and own hooks that take everything, or may change it, among it (everyday: of the apks,
-six choices).
+with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, or may change it, among it
+(everyday: of the apks, eight choices).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -67,7 +67,9 @@ CHOICES["own hooks at every call"] = [
     'at = { call = { type = "**" } }\nbefore = "acme.All.start(signature, 1, 2)"\nafter = "acme.All.returned(state, result?, duration)"'
 ]
 CHOICES["every call recorded"] = ['at = { call = { type = "**" } }\nrecord = ["target?", "args", "arg(0)?", "result?", "exception"]']
-CHOICES_EVERYDAY = [CHANGING, "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+CHOICES["switched"] = ['level = "info"']
+CHOICES["switched with values and sections"] = [f"level = 'debug'\n{VALUES}\nexclude = {{ kind = 'async' }}", 'hooks = "android-trace"']
+CHOICES_EVERYDAY = [CHANGING, "switched", "switched with values and sections", "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 

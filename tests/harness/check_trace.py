@@ -114,6 +114,7 @@ class Trace:
         self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
         self.switched = {}  # id -> (name, level) of the aspects that switch it
         self.changes = []  # (time, what was on from then), as text
+        self.decided = {}  # id -> what is left of its calls by the program's own decision: s summed up, c counted
         self.value_names = {}  # id -> names of the values that it records
         self.values = Counter()  # (id, values of a call or piece as JSON) -> how often
         self.open = {}  # thread -> ids of calls still open
@@ -267,8 +268,10 @@ def read_symbols(trace, data):
                 aspects = []
                 for _ in range(number):
                     level, at = leb128(block, at)
+                    if level & 16:
+                        _, at = leb128(block, at)
                     name, at = text(block, at)
-                    aspects.append((name, ("error", "info", "debug")[level]))
+                    aspects.append((name, ("error", "info", "debug")[level & 15]))
                 if struct.unpack_from("<H", data, 4) != (4,):
                     trace.problems.append("a symbols map of an early version has switches")
                 if packed != length + 5 * -(-length // 0xFFFF):
@@ -529,11 +532,18 @@ def read(path, running=False, named=True, most_open=None):
                 trace.places[method] += 1
         elif kind == CONTROL:
             at = 32
-            while at + 16 <= len(part) and (length := struct.unpack_from("<Q", part, at)[0]):
-                if at + 16 + length > len(part):
+            while at + 16 <= len(part) and struct.unpack_from("<Q", part, at) != (0,):
+                length, what, time = struct.unpack_from("<IIQ", part, at)
+                if at + 16 + length > len(part) or what > 3:
                     trace.problems.append(f"a change of {length} bytes at {begin:#x}")
                     break
-                trace.changes.append((struct.unpack_from("<Q", part, at + 8)[0], part[at + 16 : at + 16 + length].decode()))
+                said = part[at + 16 : at + 16 + length]
+                if what == 0:
+                    trace.changes.append((time, said.decode()))
+                elif what == 3:
+                    trace.decided.clear()
+                else:
+                    trace.decided.update((method, "sc"[what - 1]) for (method,) in struct.iter_unpack("<I", said))
                 at += 16 + (length + 7) // 8 * 8
         elif kind == RECORDS:
             words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])

@@ -46,7 +46,14 @@ match = { type = "app.**", method = ["counted", "Counted"] }
 mode = "count"
 level = "info"
 """
+# The program itself decides how much it records of the methods that are called in rounds.
+AUTO = RULES[: RULES.index("[[aspect]]\nname = \"sql\"")] + """[[aspect]]
+name = "often"
+match = { type = "app.**", method = ["query", "fails", "noise", "summed", "counted", "Query", "Fails", "Noise", "Summed", "Counted"] }
+mode = "auto"
+"""
 ROUNDS = 500
+MANY = 20_000
 METHODS = ("query", "fails", "noise", "summed", "counted")
 # What is asked for, and what each method's calls then are: r recorded, s summed up, c counted, - nothing.
 STEPS = (
@@ -112,6 +119,34 @@ def judge(score, name, command, trace, plain, methods=METHODS):
     score.check(f"{name}: the report says so", "off from the start, which was at level info: noise" in report and "switched while it ran" in report)
 
 
+def auto(score, name, command, trace):
+    """A program that is woven by AUTO: calls are recorded, then summed up, then counted, and none is missing or there twice."""
+    trace.unlink(missing_ok=True)
+    environment = {**os.environ, "WEAVE_TRACE": str(trace), "WEAVE_TRACE_RATE": "1k"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        threads, asked = int(process.stdout.readline()), 0
+        while asked < 100 and (asked < 3 or not check_trace.read(trace).decided):
+            process.stdin.write(f"{MANY}\n")
+            process.stdin.flush()
+            asked += bool(process.stdout.readline())
+        process.stdin.close()
+        status = process.wait()
+    read = check_trace.read(trace)
+    score.check(f"{name}, auto: the trace is sound", status == 0 and not read.problems and read.decided, f"{len(read.decided)} decided; {read.problems[:3]}")
+    ids = {symbol[1].lower(): method for method, symbol in read.symbols.items()}
+    recorded = counts.recorded(read)
+    calls = {}
+    for method in METHODS:
+        of = ids[method]
+        calls[method] = recorded.get(of, 0) + (read.sums[of].calls if of in read.sums else 0) + read.counts.get(of, 0)
+    score.check(f"{name}, auto: no call is missing", calls == dict.fromkeys(METHODS, threads * asked * MANY), f"{calls}")
+    table = json.loads(run([weave_binary(), "report", "--json", trace]).stdout)["methods"]
+    told = {row["method"].lower(): row["calls"] for row in table}
+    score.check(f"{name}, auto: the report adds them up", all(told[method] == calls[method] for method in METHODS), f"{told}")
+    report = run([weave_binary(), "report", trace]).stdout
+    score.check(f"{name}, auto: the report says so", "only summed up from" in report, report[:400])
+
+
 def classes(folder):
     out = fresh(folder / "classes")
     run([oldest_jdk() / "bin/javac", "-g", "--release", "8", "-Xlint:-options", "-encoding", "UTF-8", "-d", out, SOURCES / "java/app/Rounds.java"])
@@ -134,6 +169,10 @@ def java(score, folder):
     for version, home in judges().items():
         start = [home / "bin/java", "-Xverify:all", "-cp"]
         judge(score, f"java on {version}", [*start, folder / "woven.jar", "app.Rounds"], folder / "t.wtrace", unwoven([*start, app, "app.Rounds"]))
+    rules.write_text(AUTO)
+    run([weave_binary(), "-q", "--strict", "--rules", rules, app, folder / "auto.jar"])
+    for version, home in judges().items():
+        auto(score, f"java on {version}", [home / "bin/java", "-cp", folder / "auto.jar", "app.Rounds"], folder / "auto.wtrace")
 
 
 def dex(score, folder):
@@ -171,6 +210,13 @@ def dotnet_(score, folder):
             for out in plain, woven:
                 (out / "app.runtimeconfig.json").write_text('{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}')
         judge(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "t.wtrace", unwoven([*host, plain / "app.exe"]), (*METHODS, "later"))
+    decides = fresh(folder / "decides")
+    rules.write_text(AUTO)
+    run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", decides / "app.exe"])
+    for name, host in hosts.items():
+        if name == "CoreCLR 10":
+            (decides / "app.runtimeconfig.json").write_text((plain / "app.runtimeconfig.json").read_text())
+        auto(score, f"dotnet on {name}", [*host, decides / "app.exe"], folder / "auto.wtrace")
 
 
 EVERY = {"java": java, "dex": dex, "dotnet": dotnet_}

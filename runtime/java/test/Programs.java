@@ -255,7 +255,8 @@ public final class Programs {
      * Does what lines of its input say. {@code round N}: so many calls of each method in each of four threads; {@code virtual N}: so many
      * in each of 50 virtual threads; {@code run}: calls from now on in four threads; {@code stop}: ends that, and says how many
      * there were; {@code enter ID}, {@code exit ID}, {@code error ID}, {@code decide ID}, {@code begin ID}: that hook; {@code value ID TEXT
-     * NUMBER}: that value of a begin; {@code dive ID}: calls of it in a call of it, to the end of the stack.
+     * NUMBER}: that value of a begin; {@code often N}: many short calls in so many long ones; {@code dive ID}: calls of it in a call of it, to
+     * the end of the stack.
      */
     static void switched() throws Exception {
         java.io.BufferedReader in = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));
@@ -331,6 +332,7 @@ public final class Programs {
                 }
                 case "value" -> Values.value(words[2], Integer.parseInt(words[3]) << 16, 128, null, n, states.get(ids.lastIndexOf(n)));
                 case "begin" -> Switched.begin(states.get(ids.lastIndexOf(n)), n);
+                case "often" -> often(n);
                 case "dive" -> {
                     Thread t = new Thread(null, () -> dives(n), "dive", 300_000);
                     t.start();
@@ -346,6 +348,22 @@ public final class Programs {
     /** What the rules say of a method: 2 and 4 are of level info, 3 of debug, 5 of debug and summed up, 6 of info and counted. */
     private static int as(int id) {
         return id == 3 || id == 9 ? 0x20 : id == 5 ? 0x21 : id == 6 ? 0x12 : 0x10;
+    }
+
+    /** Calls of 8, which take longer than 1 ms, with many short ones of 7 in each. */
+    private static void often(int n) {
+        int rules = 1_000 << 8 | 0x14;
+        for (int i = 0; i < n; i++) {
+            int outer = Switched.enter(rules, 8);
+            long end = System.nanoTime() + 2_000_000;
+            while (System.nanoTime() < end) {
+                Thread.onSpinWait();
+            }
+            for (int k = 0; k < 20_000; k++) {
+                Switched.exit(Switched.enter(rules, 7), 7);
+            }
+            Switched.exit(outer, 8);
+        }
     }
 
     private static void dives(int id) {

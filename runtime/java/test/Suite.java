@@ -74,6 +74,7 @@ public final class Suite {
         test("switched at the end of the stack", Suite::switchedDeep);
         test("switched a thousand times under load", Suite::switchedOften);
         test("level at the start", Suite::switchedLevel);
+        test("what is called too often", Suite::tooOften);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
         test("sums and kill -9", Suite::sumsKilled);
@@ -1014,16 +1015,19 @@ public final class Suite {
         return t.threads.values().stream().flatMap(x -> x.all().stream()).filter(e -> e.kind() == 1 && e.id() == id).count();
     }
 
-    /** Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched. */
+    /** Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched; of 7 and 8 the program itself decides. */
     private static byte[] switchedMap() throws Exception {
         java.io.ByteArrayOutputStream entries = new java.io.ByteArrayOutputStream();
         entries.write(11);
-        number(entries, 2);
+        number(entries, 3);
         number(entries, 2);
         text(entries, "noise".getBytes());
         number(entries, 1);
         text(entries, "sql".getBytes());
-        int[][] rows = {{2, 1}, {3, 0}, {4, 1}, {5, 0}, {6, 0, 1}};
+        number(entries, 1 + 16);
+        number(entries, 1_000);
+        text(entries, "often".getBytes());
+        int[][] rows = {{2, 1}, {3, 0}, {4, 1}, {5, 0}, {6, 0, 1}, {7, 2}, {8, 2}};
         int last = 0;
         for (int[] row : rows) {
             entries.write(12);
@@ -1038,7 +1042,7 @@ public final class Suite {
         byte[] raw = entries.toByteArray();
         java.util.zip.CRC32 crc = new java.util.zip.CRC32();
         crc.update(raw);
-        byte[] methods = map(0, 1, 2, 3, 4, 5, 6);
+        byte[] methods = map(0, 1, 2, 3, 4, 5, 6, 7, 8);
         ByteBuffer out = ByteBuffer.allocate(methods.length + 12 + 5 + raw.length).order(ByteOrder.LITTLE_ENDIAN);
         out.put(methods).putInt(4, 4).putInt(12, 2);
         out.putInt(raw.length).putInt((int) crc.getValue()).putInt(5 + raw.length);
@@ -1211,6 +1215,34 @@ public final class Suite {
                 check(all > 40 && all <= most[id], all + " of " + most[id] + " calls of " + id);
             }
             t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+        }
+    }
+
+    /** A method of mode auto goes from recorded to summed up, and its calls are all in the trace; what takes long stays recorded. */
+    private static void tooOften(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.rate=1k")) {
+            long[] calls = new long[9];
+            for (int i = 0; i < 1_000 && !new TraceReader(p.trace).decided.containsKey(7); i++) {
+                p.tell("often 20");
+                calls[7] += 20 * 20_000;
+                calls[8] += 20;
+            }
+            p.tell("often 5"); // without a record of 7, unless it is taken back
+            calls[7] += 5 * 20_000;
+            calls[8] += 5;
+            p.request("level info\nmode rules\nreset");
+            p.request("level info\nmode record"); // then nothing is decided
+            p.tell("often 20");
+            calls[7] += 20 * 20_000;
+            calls[8] += 20;
+            TraceReader t = p.end();
+            equal(1, t.again, "how often it was taken back");
+            long recorded = enters(t, 7);
+            long summed = t.sums.get(7).calls();
+            check(recorded > 0 && summed + t.counts.getOrDefault(7, 0L) >= 5 * 20_000, recorded + " recorded, " + summed + " summed up");
+            equal(calls[7], recorded + summed + t.counts.getOrDefault(7, 0L), "calls, recorded or not");
+            equal(calls[8], enters(t, 8), "calls that take long");
+            equal(summed, t.sums.get(7).ended(), "calls that ended");
         }
     }
 

@@ -119,6 +119,9 @@ final class TraceReader {
     final Map<Integer, Sum> sums = new TreeMap<>();
     /** What was switched while the program ran: times, and what was on from then. */
     final List<Map.Entry<Long, String>> changes = new ArrayList<>();
+    /** What the program has decided itself about methods: 1 summed up, 2 counted; and how often that was taken back. */
+    final Map<Integer, Integer> decided = new TreeMap<>();
+    int again;
     final boolean controlled;
     /** The number of the last request that was taken. */
     final int request;
@@ -205,10 +208,23 @@ final class TraceReader {
             check(b.getInt(at + 20) == 0, "a chunk with changes has no part");
             for (int p = at + 32; p < at + 65536 && b.getLong(p) != 0;) {
                 int length = (int) b.getLong(p);
-                check(length > 0 && p + 16 + length <= at + 65536, "a change's length");
-                byte[] text = new byte[length];
-                b.get(p + 16, text);
-                changes.add(Map.entry(b.getLong(p + 8), new String(text, StandardCharsets.UTF_8)));
+                int what = b.getInt(p + 4);
+                check(what >= 0 && what <= 3 && length >= 0 && p + 16 + length <= at + 65536, "a change's length");
+                check(what == 3 ? length == 0 : length > 0, "a change says something");
+                byte[] data = new byte[length];
+                b.get(p + 16, data);
+                if (what == 0) {
+                    changes.add(Map.entry(b.getLong(p + 8), new String(data, StandardCharsets.UTF_8)));
+                } else if (what == 3) {
+                    again++;
+                    decided.clear();
+                } else {
+                    check(length % 4 == 0, "a list of methods");
+                    for (int i = 0; i < length; i += 4) {
+                        Integer before = decided.put(b.getInt(p + 16 + i), what);
+                        check(before == null ? what == 1 : before == 1 && what == 2, "from recorded to summed up to counted");
+                    }
+                }
                 p += 16 + (length + 7) / 8 * 8;
             }
             return;

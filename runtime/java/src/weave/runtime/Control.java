@@ -28,10 +28,19 @@ final class Control {
     private static final int MOST_METHODS = 1 << 22;
     /** So many chunks may tell of changes. */
     private static final int MOST_CHUNKS = 16;
+    /** What an entry of a chunk says, beside what is on. */
+    private static final int SUMMED = 1;
+    private static final int COUNTED = 2;
+    private static final int AGAIN = 3;
+    /** The most methods in one. */
+    private static final int MOST_TOLD = 8_000;
+    /** Microseconds beyond which a call is told by itself, where no rule says them. */
+    private static final int USUAL = 1_000;
     private static final String[] LEVELS = {"error", "info", "debug"};
 
     private final Store store;
     private final File file;
+    private final Budget budget;
     private final ArrayList<Ids.Row> rows = new ArrayList<Ids.Row>();
     private int methods;
     private byte[] seen = new byte[0];
@@ -54,6 +63,7 @@ final class Control {
         this.store = store;
         this.level = Modes.LEVEL;
         file = new File(store.path().getPath() + SUFFIX);
+        budget = new Budget(store);
     }
 
     /** How long until {@link #look} may have something to do, in nanoseconds. */
@@ -61,7 +71,8 @@ final class Control {
         if (!switches) {
             return Long.MAX_VALUE;
         }
-        return number > 0 && System.nanoTime() - applied < SOON ? SHORT_PAUSE : PAUSE;
+        long pause = number > 0 && System.nanoTime() - applied < SOON ? SHORT_PAUSE : PAUSE;
+        return governs() ? Math.min(pause, budget.pause()) : pause;
     }
 
     /** A map says what can be switched. */
@@ -74,6 +85,7 @@ final class Control {
             if (row.count > 0 && row.count <= MOST_METHODS - methods) {
                 rows.add(row);
                 methods += row.count;
+                govern(row);
             }
         }
         apply();
@@ -105,6 +117,8 @@ final class Control {
         if (next <= number) {
             return;
         }
+        boolean all = mode.equals("auto");
+        boolean again = false;
         mode = "rules";
         enabled = new HashSet<String>();
         disabled = new HashSet<String>();
@@ -125,10 +139,26 @@ final class Control {
                     disabled.add(rest);
                     break;
                 default:
+                    again |= line.equals("reset");
             }
         }
+        if (all != mode.equals("auto")) {
+            again = true;
+            budget.slower.clear();
+            for (Ids.Row row : rows) {
+                govern(row);
+            }
+        }
+        boolean decided = budget.decided.size() > 0;
+        if (again) {
+            budget.reset();
+        }
+        applied = System.nanoTime();
         apply();
         note();
+        if (again && decided) {
+            note(AGAIN, new byte[0]);
+        }
         number = next;
         store.header.setRequest(next);
     }
@@ -174,15 +204,56 @@ final class Control {
         return false;
     }
 
+    /** Looks whether too much is recorded of methods of which the program itself decides that. */
+    synchronized void turn() {
+        if (!switches || !governs() || !budget.look()) {
+            return;
+        }
+        int[] summed = budget.tooMany();
+        int[] counted = budget.tooDear();
+        if (summed.length + counted.length > 0) {
+            apply();
+            tell(SUMMED, summed);
+            tell(COUNTED, counted);
+        }
+    }
+
+    /** Whether such decisions hold: not where a request says what is done. */
+    private boolean governs() {
+        String now = mode;
+        return now.equals("rules") || now.equals("auto");
+    }
+
+    private void govern(Ids.Row row) {
+        int slower = mode.equals("auto") && row.slower() < 0 ? USUAL : row.slower();
+        for (int i = 0; i < row.count && slower > 0; i++) {
+            budget.slower.put(row.first + i, slower * 1_000L);
+        }
+    }
+
+    /** Says in the trace what was decided about methods. */
+    private void tell(int what, int[] ids) {
+        for (int from = 0; from < ids.length; from += MOST_TOLD) {
+            int count = Math.min(MOST_TOLD, ids.length - from);
+            byte[] bytes = new byte[4 * count];
+            for (int i = 0; i < count; i++) {
+                for (int k = 0; k < 4; k++) {
+                    bytes[4 * i + k] = (byte) (ids[from + i] >>> 8 * k);
+                }
+            }
+            note(what, bytes);
+        }
+    }
+
     /** Has hooks do what is on from now. */
     private void apply() {
-        applied = System.nanoTime();
         byte[] next = Modes.room(methods);
         int shared = 0;
         for (Ids.Row row : rows) {
             int now = mode(row);
             for (int i = 0; i < row.count; i++) {
-                shared += Modes.put(next, row.first + i, now) ? 0 : 1;
+                int id = row.first + i;
+                shared += Modes.put(next, id, mode(now, id)) ? 0 : 1;
             }
         }
         long[] exact = Modes.exactRoom(shared == 0 ? 0 : methods);
@@ -191,11 +262,16 @@ final class Control {
             for (int i = 0; i < row.count; i++) {
                 int id = row.first + i;
                 if (next[id & next.length - 1] == Modes.SHARED) {
-                    Modes.putExactly(exact, id, now);
+                    Modes.putExactly(exact, id, mode(now, id));
                 }
             }
         }
         Modes.use(next, exact);
+    }
+
+    /** What becomes of a method where its aspects say this. */
+    private int mode(int now, int id) {
+        return now == Modes.RULES ? (int) budget.decided.get(id, now) : now;
     }
 
     private int mode(Ids.Row row) {
@@ -224,7 +300,11 @@ final class Control {
         for (String name : disabled) {
             text.append("disable ").append(name).append('\n');
         }
-        byte[] bytes = text.toString().getBytes(StandardCharsets.UTF_8);
+        note(0, text.toString().getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Adds an entry to the trace. */
+    private void note(int what, byte[] bytes) {
         long[] words = new long[(bytes.length + 7) / 8];
         Format.pack(bytes, 0, bytes.length, words, 0);
         try {
@@ -243,7 +323,7 @@ final class Control {
             }
             Cursor.set(chunk, at + 1, store.time(System.nanoTime()));
             Fence.release(); // who sees the length sees the rest
-            Cursor.set(chunk, at, bytes.length);
+            Cursor.set(chunk, at, (long) what << 32 | bytes.length);
             at += 2 + words.length;
         } catch (InternalError gone) {
             store.fault();

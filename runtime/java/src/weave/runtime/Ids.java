@@ -40,6 +40,15 @@ final class Ids {
             this.count = count;
             this.by = by;
         }
+
+        /** {@link Aspect#slower}, the least of them; -1 if one of them does not let the program decide. */
+        int slower() {
+            int least = Integer.MAX_VALUE;
+            for (Aspect aspect : by) {
+                least = Math.min(least, aspect.slower);
+            }
+            return by.length == 0 ? -1 : least;
+        }
     }
 
     int[] ids = new int[1_024];

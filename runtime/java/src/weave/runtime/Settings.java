@@ -17,6 +17,7 @@ final class Settings {
     static final int BLOCK = 2;
 
     private static final long DEFAULT_PATIENCE = 1_000;
+    private static final long DEFAULT_RATE = 1_000_000;
     /** The header and three chunks: symbols maps may have one of them, and two threads are recorded. */
     private static final long LEAST = 4 * Format.CHUNK;
 
@@ -32,6 +33,8 @@ final class Settings {
     final long patience;
     /** Nanoseconds between two samples of what the process uses; 0 for none. */
     final long sample;
+    /** Records a second that all threads may write before methods of mode "auto" are recorded less; 0 for any number. */
+    final long rate;
     /** The first setting that makes no sense, as a sentence, or null. */
     String complaint;
     /** How many traces of the same name pattern are kept. */
@@ -62,6 +65,7 @@ final class Settings {
         patience = patience(get("weave.trace.block"));
         keep = keep(get("weave.trace.keep"));
         sample = sample(get("weave.trace.sample"));
+        rate = rate(get("weave.trace.rate"));
         String level = get("weave.level");
         if (level != null && Control.level(level.toLowerCase(Locale.ROOT), -1) < 0 && complaint == null) {
             complaint = "weave.level: \"" + level + "\" is not error, info or debug; info is used";
@@ -194,6 +198,24 @@ final class Settings {
         }
         complain("policy", value, "not ring, drop or block", "ring");
         return RING;
+    }
+
+    /** Records a second, or 0 for any number. */
+    private long rate(String value) {
+        if (value == null) {
+            return DEFAULT_RATE;
+        }
+        if (value.equalsIgnoreCase("off")) {
+            return 0;
+        }
+        char last = Character.toLowerCase(value.charAt(value.length() - 1));
+        long unit = last == 'k' ? 1_000 : last == 'm' ? 1_000_000 : 1;
+        long number = number(unit > 1 ? value.substring(0, value.length() - 1) : value);
+        if (number < 1 || number > Integer.MAX_VALUE) {
+            complain("rate", value, "not off or a number of records a second, such as 500k", Long.toString(DEFAULT_RATE));
+            return DEFAULT_RATE;
+        }
+        return number * unit;
     }
 
     private long patience(String value) {

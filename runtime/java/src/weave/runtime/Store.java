@@ -356,6 +356,55 @@ final class Store {
         }
     }
 
+    /** How many chunks have been begun. */
+    long serial() {
+        return serials.get();
+    }
+
+    /** Full chunks of records that were begun after that one, so many at most, the last ones first; none if another thread held the gate too long. */
+    void latest(ArrayList<LongBuffer> full, int most, long after) {
+        Thread self = Thread.currentThread();
+        try {
+            if (!gate.enter(self, false)) {
+                return;
+            }
+            for (Iterator<LongBuffer> i = retired.descendingIterator(); i.hasNext() && full.size() < most;) {
+                LongBuffer chunk = i.next();
+                if (chunk.get(0) == ((long) Format.RECORDS << 32 | Format.CHUNK_MAGIC) && chunk.get(1) > after) {
+                    full.add(chunk);
+                }
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
+    /** The sums of threads that live; none if another thread held the gate too long. */
+    void sums(ArrayList<Sums> all) {
+        Thread self = Thread.currentThread();
+        try {
+            if (!gate.enter(self, false)) {
+                return;
+            }
+            for (Lane lane : lanes) {
+                if (!lane.table.isEmpty()) {
+                    all.add(lane.table);
+                }
+            }
+            for (Slots.Slot slot : slots.slots) {
+                if (!slot.sums.isEmpty()) {
+                    all.add(slot.sums);
+                }
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
     /** Chunks that were taken and not written to. */
     private void giveBack(LongBuffer[] chunks, int count) {
         Thread self = Thread.currentThread();

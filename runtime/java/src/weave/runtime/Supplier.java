@@ -40,6 +40,7 @@ final class Supplier implements Runnable {
                 }
                 store.counts.turn();
                 store.control.look();
+                store.control.turn();
                 asleep = true;
                 long pause = Math.min(store.counts.pause(), store.control.pause());
                 if (store.wants()) {

@@ -1,0 +1,160 @@
+package weave.runtime;
+
+import java.nio.LongBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+
+/**
+ * How much is recorded of methods of which the program itself decides that ({@code mode = "auto"}). What is called too often, and is short,
+ * goes from being recorded to being summed up, and what is still too dear then to being counted. It never goes back. Nothing is asked of hooks:
+ * what they have written is looked at. The supplier's thread alone comes here, held by {@link Control}.
+ */
+final class Budget {
+    /** Between two looks, and after one that came to a decision. */
+    private static final long PAUSE = 100_000_000L;
+    private static final long SHORT_PAUSE = 20_000_000L;
+    /** The fewest chunks that tell something, and the most that are read in one look. */
+    private static final int FEWEST = 8;
+    private static final int MOST = 16;
+    /** What is left is to stay below the rate for a while. */
+    private static final double ROOM = 0.7;
+    /** What summing up a call costs, and the share of a processor that all of it may take. */
+    private static final double COST = 50e-9;
+    private static final double SHARE = 0.03;
+
+    private final Store store;
+    /** Records a second; 0 for any number. */
+    private final long rate;
+    /** How many nanoseconds a call of a method may take that is told no more by itself. Of methods that this is about. */
+    final IdMap slower = new IdMap();
+    /** {@link Modes#AGGREGATE} or {@link Modes#COUNT}, of methods that are no longer recorded. */
+    final IdMap decided = new IdMap();
+    /** Calls that were summed up, as they were at the last look. */
+    private final IdMap before = new IdMap();
+
+    private final Sample sample = new Sample();
+    private long looked = System.nanoTime();
+    /** Seconds between the last two looks. */
+    private double time;
+    private long serial;
+    private boolean soon;
+
+    Budget(Store store) {
+        this.store = store;
+        rate = store.settings.rate;
+    }
+
+    /** How long until a look, in nanoseconds. */
+    long pause() {
+        return rate == 0 || slower.size() == 0 ? Long.MAX_VALUE : soon ? SHORT_PAUSE : PAUSE;
+    }
+
+    void reset() {
+        decided.clear();
+        before.clear();
+    }
+
+    /** Begins a look, if it is time for one. */
+    boolean look() {
+        long now = System.nanoTime();
+        if (now - looked < pause()) {
+            return false;
+        }
+        time = (now - looked) / 1e9;
+        looked = now;
+        soon = false;
+        return true;
+    }
+
+    /** The methods that are to be summed up from now on, ascending. */
+    int[] tooMany() {
+        long last = store.serial();
+        long chunks = last - serial;
+        double all = chunks * (Format.CHUNK_WORDS - Format.CHUNK_HEAD_WORDS) / time;
+        long from = serial;
+        serial = last;
+        if (chunks < FEWEST || all <= rate) {
+            return new int[0];
+        }
+        ArrayList<LongBuffer> full = new ArrayList<LongBuffer>();
+        store.latest(full, MOST, from);
+        sample.clear();
+        for (LongBuffer chunk : full) {
+            sample.add(chunk);
+        }
+        soon = true;
+        ArrayList<long[]> candidates = new ArrayList<long[]>();
+        for (int i = 0; i < sample.ids.length; i++) {
+            long calls = sample.calls[i];
+            int id = sample.ids[i];
+            if (calls != 0 && !decided.has(id) && sample.time[i] / calls < slower.get(id, 0)) {
+                candidates.add(new long[] {calls, id});
+            }
+        }
+        // Two records a call.
+        return most(candidates, 2 * all / Math.max(1, sample.records), all - ROOM * rate, Modes.AGGREGATE);
+    }
+
+    /** The methods that are to be counted from now on, ascending. */
+    int[] tooDear() {
+        if (decided.size() == 0) {
+            return new int[0];
+        }
+        IdMap calls = new IdMap();
+        ArrayList<Sums> tables = new ArrayList<Sums>();
+        store.sums(tables);
+        for (Sums table : tables) {
+            for (Sum sum : table.all()) {
+                if (sum != null && decided.get((int) sum.key, 0) == Modes.AGGREGATE) {
+                    int id = (int) sum.key;
+                    calls.put(id, calls.get(id, 0) + Tally.whole(sum.words, Sum.CALLS));
+                }
+            }
+        }
+        ArrayList<long[]> candidates = new ArrayList<long[]>();
+        long all = 0;
+        for (Sums table : tables) {
+            for (Sum sum : table.all()) {
+                int id = sum == null ? 0 : (int) sum.key;
+                long sumOf = sum == null ? -1 : calls.get(id, -1);
+                if (sumOf < 0) {
+                    continue;
+                }
+                calls.put(id, -1); // once
+                long news = Math.max(0, sumOf - before.get(id, 0));
+                before.put(id, sumOf);
+                all += news;
+                if (news > 0) {
+                    candidates.add(new long[] {news, id});
+                }
+            }
+        }
+        int[] found = most(candidates, 1, all - SHARE * time / COST, Modes.COUNT);
+        soon |= found.length > 0;
+        return found;
+    }
+
+    /** Decides about those with most calls, until what they have more than enough is gone. */
+    private int[] most(ArrayList<long[]> candidates, double each, double tooMany, int mode) {
+        if (tooMany <= 0) {
+            return new int[0];
+        }
+        Collections.sort(candidates, new java.util.Comparator<long[]>() {
+            @Override
+            public int compare(long[] a, long[] b) {
+                return a[0] != b[0] ? Long.compare(b[0], a[0]) : Long.compare(a[1], b[1]);
+            }
+        });
+        int[] ids = new int[candidates.size()];
+        int n = 0;
+        for (; n < ids.length && tooMany > 0; n++) {
+            ids[n] = (int) candidates.get(n)[1];
+            tooMany -= candidates.get(n)[0] * each;
+            decided.put(ids[n], mode);
+        }
+        ids = Arrays.copyOf(ids, n);
+        Arrays.sort(ids);
+        return ids;
+    }
+}
