@@ -114,10 +114,10 @@ pub fn run(args: &ControlArgs) -> Result<u8> {
         }
     };
     let decided = match args.reset {
-        true => [0, 0],
+        true => [0; 3],
         false => {
             let decided = decided(trace.changes());
-            [Less::Summed, Less::Counted]
+            [Less::Summed, Less::Counted, Less::Nothing]
                 .map(|less| decided.values().filter(|&&of| of == less).count() as u64)
         }
     };
@@ -276,13 +276,13 @@ fn reason(switch: &Switch, state: &State) -> &'static str {
     }
 }
 
-/// `decided`: how many methods the program itself sums up, and counts.
+/// `decided`: how many methods the program itself sums up, counts, and leaves out.
 fn shown(
     path: &Path,
     header: &Header,
     state: &State,
     switches: &[(Arc<Switch>, u64)],
-    decided: [u64; 2],
+    decided: [u64; 3],
 ) -> String {
     let mut out = String::new();
     let command = match &*header.command {
@@ -300,12 +300,12 @@ fn shown(
         return out;
     }
     let _ = writeln!(out, "level {}, {mode}", state.level);
-    if let [summed, counted] = decided.map(show::thousands)
-        && decided != [0, 0]
+    if let [summed, counted, left] = decided.map(show::thousands)
+        && decided != [0; 3]
     {
         let _ = writeln!(
             out,
-            "of methods of mode auto, {summed} are only summed up by now, and {counted} only counted"
+            "of methods of mode auto, {summed} are only summed up by now, {counted} only counted, and {left} left out"
         );
     }
     let _ = writeln!(out, "  methods  level  now            aspect");
@@ -328,7 +328,7 @@ fn json(
     header: &Header,
     state: &State,
     switches: &[(Arc<Switch>, u64)],
-    [summed, counted]: [u64; 2],
+    [summed, counted, left]: [u64; 3],
 ) -> serde_json::Value {
     let aspects = switches.iter().map(|(switch, methods)| {
         serde_json::json!({
@@ -344,5 +344,6 @@ fn json(
         "aspects": aspects.collect::<Vec<_>>(),
         "summed_up": summed,
         "counted": counted,
+        "left_out": left,
     })
 }

@@ -208,6 +208,17 @@ impl Visitor for Sums {
         self.values = values;
     }
 
+    fn slow(&mut self, method: MethodIx, start: u64, took: u64, failed: bool) {
+        self.stats_of(method);
+        let wanted = self.thread.wanted && !self.has_roots;
+        if wanted
+            && self.part.has(start, start.saturating_add(took))
+            && let Some(asked) = &mut self.asked
+        {
+            asked.slow(method, self.thread.number, (start, took), failed);
+        }
+    }
+
     #[inline(always)]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         let wanted = self.is_wanted(stack);

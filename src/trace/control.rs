@@ -212,6 +212,8 @@ pub enum Less {
     Summed,
     /// They are counted.
     Counted,
+    /// Nothing.
+    Nothing,
 }
 
 /// What was on, and from when.
@@ -262,6 +264,7 @@ impl Change {
                 1 => Some(What::Decided(Less::Summed, ids())),
                 2 => Some(What::Decided(Less::Counted, ids())),
                 3 => Some(What::Again),
+                4 => Some(What::Decided(Less::Nothing, ids())),
                 _ => None, // of a later version
             };
             changes.extend(what.map(|what| Change {
@@ -341,6 +344,14 @@ fn told_decided(changes: &[Change]) -> Option<String> {
             units::duration(from)
         );
     }
+    if let Some(from) = first(Less::Nothing) {
+        let _ = write!(
+            told,
+            ", and {} left out altogether, from {} on",
+            units::count(all(Less::Nothing)),
+            units::duration(from)
+        );
+    }
     told.push_str(": their calls were too many to be recorded (mode auto, WEAVE_TRACE_RATE)");
     if first(Less::Counted).is_some() {
         told.push_str("; of counted calls the times are not known, and are their callers' own");
@@ -407,13 +418,14 @@ mod tests {
 
     #[test]
     fn what_the_program_decides_itself_is_told() {
-        let entries: [(u64, u64, &[u32]); 6] = [
+        let entries: [(u64, u64, &[u32]); 7] = [
             (0, 0, &[]),
             (1, 300_000_000, &[7, 8, 9]),
             (2, 500_000_000, &[8]),
             (1, 900_000_000, &[7, 10]),
             (3, 1_000_000_000, &[]),
             (2, 1_500_000_000, &[11]),
+            (4, 1_600_000_000, &[11]),
         ];
         let mut chunk = Chunk::new(5, 0, 0, 0);
         for (what, time, ids) in entries {
@@ -433,11 +445,11 @@ mod tests {
         assert_eq!(changes.len(), entries.len());
         assert_eq!(decided(&changes[..4]).len(), 4);
         assert_eq!(decided(&changes[..4])[&8], Less::Counted);
-        assert_eq!(decided(&changes), BTreeMap::from([(11, Less::Counted)]));
+        assert_eq!(decided(&changes), BTreeMap::from([(11, Less::Nothing)]));
         assert_eq!(
             told(&changes, std::iter::empty()),
             [
-                "4 methods were only summed up from 300 ms on, one after the other, and 2 only counted, from 500 ms on: their calls were \
+                "4 methods were only summed up from 300 ms on, one after the other, and 2 only counted, from 500 ms on, and 1 left out altogether, from 1.60 s on: their calls were \
                  too many to be recorded (mode auto, WEAVE_TRACE_RATE); of counted calls the times are not known, and are their callers' own"
             ]
         );

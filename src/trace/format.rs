@@ -77,6 +77,9 @@ pub const ESCAPE_SAMPLE: u8 = 8;
 pub const ESCAPE_VALUE: u8 = 9;
 /// Escape type: time of the innermost call that was spent in calls that are summed up.
 pub const ESCAPE_AGGREGATED: u8 = 10;
+
+/// Escape type: a call that is summed up, told by itself.
+pub const ESCAPE_SLOW: u8 = 12;
 /// Escape: CPU time of a thread.
 pub const ESCAPE_CPU: u8 = 11;
 
@@ -329,6 +332,15 @@ pub enum Escape<'a> {
     /// Of the innermost open call, so many nanoseconds more were spent in calls that are summed up, apart from recorded ones below
     /// those.
     Aggregated(u64),
+    /// A call that is in the sums of its method, told by itself: it took long, or failed.
+    Slow {
+        /// Method id.
+        id: u32,
+        start: u64,
+        /// Nanoseconds.
+        took: u64,
+        failed: bool,
+    },
     /// The next call record is of a logical call.
     Logical {
         /// [`LOGICAL_FIRST`] and others.
@@ -592,6 +604,15 @@ impl<'a> Decoder<'a> {
                 value: RawValue::read(payload)?,
             },
             ESCAPE_AGGREGATED => Escape::Aggregated(c.le_u64().ok()?),
+            ESCAPE_SLOW => {
+                let (start, took) = (c.le_u64().ok()?, c.le_u64().ok()?);
+                Escape::Slow {
+                    id: argument,
+                    start,
+                    took: took & i64::MAX as u64,
+                    failed: took >> 63 != 0,
+                }
+            }
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,

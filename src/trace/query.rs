@@ -58,7 +58,8 @@ pub struct Listed {
     /// When it was entered.
     pub start: u64,
     pub total: u64,
-    pub own: u64,
+    /// Not known of a call that the process has summed up.
+    pub own: Option<u64>,
     /// Of a logical call, the time on threads.
     pub active: Option<u64>,
     /// How it ended; `None` for a logical call that did not, and was not running when the trace ended.
@@ -223,7 +224,7 @@ impl Asked {
             method: call.method,
             start: call.start,
             total: call.total,
-            own: call.own,
+            own: Some(call.own),
             active: None,
             outcome: Some(call.outcome),
             exception: None,
@@ -231,6 +232,28 @@ impl Asked {
             order: self.fitting,
         });
         true
+    }
+
+    /// A call that the process has summed up is told by itself.
+    pub fn slow(&mut self, method: MethodIx, thread: u32, (start, took): (u64, u64), failed: bool) {
+        if self.query.conditions.is_empty() {
+            self.consider(Listed {
+                process: self.process,
+                thread,
+                method,
+                start,
+                total: took,
+                own: None,
+                active: None,
+                outcome: Some(match failed {
+                    true => Outcome::Error,
+                    false => Outcome::Exit,
+                }),
+                exception: None,
+                values: Vec::new(),
+                order: self.fitting,
+            });
+        }
     }
 
     /// A logical call is over, or as much of it as there is; whether it counts.
@@ -248,7 +271,7 @@ impl Asked {
             method: call.method,
             start: call.begin,
             total: call.total,
-            own: call.own,
+            own: Some(call.own),
             active: Some(call.active),
             outcome: call.outcome,
             exception: call.exception.take(),

@@ -48,6 +48,9 @@ pub trait Visitor {
     /// A logical call begins, and does not run yet; `stack` are the calls of the thread that begins it.
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]);
 
+    /// A call that the process has summed up, told by itself.
+    fn slow(&mut self, _method: MethodIx, _start: u64, _took: u64, _failed: bool) {}
+
     /// A logical call is over, in its last piece or apart from its pieces.
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome);
 
@@ -450,6 +453,15 @@ impl Replay {
                 if let Some(top) = self.run.stack.last_mut().filter(|_| self.run.over == 0) {
                     top.inner = top.inner.saturating_add(ns);
                 }
+            }
+            Escape::Slow {
+                id,
+                start,
+                took,
+                failed,
+            } => {
+                let method = self.row(id, symbols, methods, visitor);
+                visitor.slow(method, start, took, failed);
             }
             Escape::Value { id, value } if visitor.wants_values() => {
                 let kept = self.run.values.get_or_insert_default();

@@ -88,7 +88,8 @@ fn check_values(trace: &Trace) {
             ..Query::default()
         },
     );
-    assert_eq!(a.fitting, count(&plain, false));
+    // And calls of sums that are told by themselves.
+    assert!(a.fitting >= count(&plain, false));
     assert_eq!(a.calls.len() as u64, a.fitting.min(3));
     assert!(
         a.calls

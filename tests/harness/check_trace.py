@@ -21,7 +21,7 @@ RECORDS, SYMBOLS, COUNTS, AGGREGATES, CONTROL = 1, 2, 3, 4, 5
 # Buckets of durations, and words of an entry in front of them.
 BUCKETS, SUM_HEAD = 160, 7
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
-TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, AGGREGATED, CPU = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11
+TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, AGGREGATED, CPU, SLOW = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12
 # Flags of values.
 CUT, OF_END = 1, 4
 NONE = {}
@@ -114,7 +114,9 @@ class Trace:
         self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
         self.switched = {}  # id -> (name, level) of the aspects that switch it
         self.changes = []  # (time, what was on from then), as text
-        self.decided = {}  # id -> what is left of its calls by the program's own decision: s summed up, c counted
+        self.slow = Counter()  # (id, whether it failed) -> how many calls that are summed up are told by themselves
+        self.left_out = set()  # ids of methods whose calls were not even counted for a while
+        self.decided = {}  # id -> what is left of its calls by the program's own decision: s summed up, c counted, - nothing
         self.value_names = {}  # id -> names of the values that it records
         self.values = Counter()  # (id, values of a call or piece as JSON) -> how often
         self.open = {}  # thread -> ids of calls still open
@@ -448,6 +450,8 @@ def read_thread(trace, thread, segments):
                         trace.problems.append(f"thread {thread}: a value of {method:#x} is none: {payload[0]:#x}")
                     else:
                         waiting[method, known[1]][known[0]] = known[2]
+                elif escape == SLOW:
+                    trace.slow[method, payload[1] >> 63] += 1
                 elif escape == AGGREGATED:
                     if times:
                         times[-1][1] += payload[0]
@@ -534,7 +538,7 @@ def read(path, running=False, named=True, most_open=None):
             at = 32
             while at + 16 <= len(part) and struct.unpack_from("<Q", part, at) != (0,):
                 length, what, time = struct.unpack_from("<IIQ", part, at)
-                if at + 16 + length > len(part) or what > 3:
+                if at + 16 + length > len(part) or what > 4:
                     trace.problems.append(f"a change of {length} bytes at {begin:#x}")
                     break
                 said = part[at + 16 : at + 16 + length]
@@ -543,7 +547,9 @@ def read(path, running=False, named=True, most_open=None):
                 elif what == 3:
                     trace.decided.clear()
                 else:
-                    trace.decided.update((method, "sc"[what - 1]) for (method,) in struct.iter_unpack("<I", said))
+                    if what == 4:
+                        trace.left_out.update(method for (method,) in struct.iter_unpack("<I", said))
+                    trace.decided.update((method, "sc?-"[what - 1]) for (method,) in struct.iter_unpack("<I", said))
                 at += 16 + (length + 7) // 8 * 8
         elif kind == RECORDS:
             words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])

@@ -139,7 +139,10 @@ def auto(score, name, command, trace):
     for method in METHODS:
         of = ids[method]
         calls[method] = recorded.get(of, 0) + (read.sums[of].calls if of in read.sums else 0) + read.counts.get(of, 0)
-    score.check(f"{name}, auto: no call is missing", calls == dict.fromkeys(METHODS, threads * asked * MANY), f"{calls}")
+    # What is called so often that even counting it is too dear is left out.
+    made = threads * asked * MANY
+    whole = all(calls[method] <= made if ids[method] in read.left_out else calls[method] == made for method in METHODS)
+    score.check(f"{name}, auto: no call is missing", whole, f"{calls} of {made}; {len(read.left_out)} left out")
     table = json.loads(run([weave_binary(), "report", "--json", trace]).stdout)["methods"]
     told = {row["method"].lower(): row["calls"] for row in table}
     score.check(f"{name}, auto: the report adds them up", all(told[method] == calls[method] for method in METHODS), f"{told}")

@@ -362,6 +362,14 @@ public final class Programs {
             for (int k = 0; k < 20_000; k++) {
                 Switched.exit(Switched.enter(rules, 7), 7);
             }
+            // One that fails, and one that takes its time, of a method that is summed up.
+            Switched.error(FAILURE, Switched.enter(rules | 1, 8), 8);
+            int slow = Switched.enter(rules | 1, 8);
+            long until = System.nanoTime() + 1_100_000;
+            while (System.nanoTime() < until) {
+                Thread.onSpinWait();
+            }
+            Switched.exit(slow, 8);
             Switched.exit(outer, 8);
         }
     }

@@ -122,6 +122,10 @@ final class TraceReader {
     /** What the program has decided itself about methods: 1 summed up, 2 counted; and how often that was taken back. */
     final Map<Integer, Integer> decided = new TreeMap<>();
     int again;
+    /** Methods whose calls were not even counted for a while. */
+    final java.util.Set<Integer> leftOut = new java.util.TreeSet<>();
+    /** Calls that are in the sums and told by themselves as well, by method: those that returned, and in the high half those that failed. */
+    final Map<Integer, Long> slow = new TreeMap<>();
     final boolean controlled;
     /** The number of the last request that was taken. */
     final int request;
@@ -209,7 +213,7 @@ final class TraceReader {
             for (int p = at + 32; p < at + 65536 && b.getLong(p) != 0;) {
                 int length = (int) b.getLong(p);
                 int what = b.getInt(p + 4);
-                check(what >= 0 && what <= 3 && length >= 0 && p + 16 + length <= at + 65536, "a change's length");
+                check(what >= 0 && what <= 4 && length >= 0 && p + 16 + length <= at + 65536, "a change's length");
                 check(what == 3 ? length == 0 : length > 0, "a change says something");
                 byte[] data = new byte[length];
                 b.get(p + 16, data);
@@ -222,7 +226,10 @@ final class TraceReader {
                     check(length % 4 == 0, "a list of methods");
                     for (int i = 0; i < length; i += 4) {
                         Integer before = decided.put(b.getInt(p + 16 + i), what);
-                        check(before == null ? what == 1 : before == 1 && what == 2, "from recorded to summed up to counted");
+                        if (what == 4) {
+                            leftOut.add(b.getInt(p + 16 + i));
+                        }
+                        check(before == null ? what == 1 : before == 1 && what == 2 || before == 2 && what == 4, "from recorded to summed up to counted to nothing");
                     }
                 }
                 p += 16 + (length + 7) / 8 * 8;
@@ -291,6 +298,10 @@ final class TraceReader {
                         kind < 8 && words == 1 ? b.getLong(p + 16) : 0));
                 }
                 case 10 -> segment.elsewhere.merge(segment.events.size(), b.getLong(p + 8), Long::sum);
+                case 12 -> {
+                    check(payload == 2, "a slow call has two words");
+                    slow.merge((int) (word >>> 32), b.getLong(p + 16) < 0 ? 1L << 32 : 1L, Long::sum);
+                }
                 case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
                 default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
             }

@@ -31,7 +31,7 @@ pub(super) struct Call<'a> {
     descriptor: Option<&'a str>,
     start_ns: u64,
     total_ns: u64,
-    self_ns: u64,
+    self_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     active_ns: Option<u64>,
     outcome: &'static str,
@@ -87,7 +87,7 @@ impl View<'_> {
             let mut cells: Vec<Cell> = vec![
                 duration(call.start).into(),
                 duration(call.total).into(),
-                duration(call.own).into(),
+                call.own.map_or("?".to_owned(), duration).into(),
             ];
             let active = call.active.map_or("-".to_owned(), duration);
             cells.extend(logical.then(|| active.into()));

@@ -7,8 +7,8 @@ import java.util.Collections;
 
 /**
  * How much is recorded of methods of which the program itself decides that ({@code mode = "auto"}). What is called too often, and is short,
- * goes from being recorded to being summed up, and what is still too dear then to being counted. It never goes back. Nothing is asked of hooks:
- * what they have written is looked at. The supplier's thread alone comes here, held by {@link Control}.
+ * goes from being recorded to being summed up, what is still too dear then to being counted, and what is even so to nothing. It never goes back.
+ * Nothing is asked of hooks: what they have written is looked at. The supplier's thread alone comes here, held by {@link Control}.
  */
 final class Budget {
     /** Between two looks, and after one that came to a decision. */
@@ -19,19 +19,23 @@ final class Budget {
     private static final int MOST = 16;
     /** What is left is to stay below the rate for a while. */
     private static final double ROOM = 0.7;
-    /** What summing up a call costs, and the share of a processor that all of it may take. */
+    /** What summing up a call costs, and counting it, and the share of a processor that all of either may take. */
     private static final double COST = 50e-9;
+    private static final double COUNT_COST = 5e-9;
     private static final double SHARE = 0.03;
+    /** A call that takes so many nanoseconds is worth its sum. */
+    private static final long WORTHWHILE = 2_500;
 
     private final Store store;
     /** Records a second; 0 for any number. */
     private final long rate;
     /** How many nanoseconds a call of a method may take that is told no more by itself. Of methods that this is about. */
     final IdMap slower = new IdMap();
-    /** {@link Modes#AGGREGATE} or {@link Modes#COUNT}, of methods that are no longer recorded. */
+    /** {@link Modes#AGGREGATE}, {@link Modes#COUNT} or {@link Modes#OFF}, of methods that are no longer recorded. */
     final IdMap decided = new IdMap();
-    /** Calls that were summed up, as they were at the last look. */
+    /** Calls that were summed up, and counted, as they were at the last look. */
     private final IdMap before = new IdMap();
+    private final IdMap countedBefore = new IdMap();
 
     private final Sample sample = new Sample();
     private long looked = System.nanoTime();
@@ -53,6 +57,7 @@ final class Budget {
     void reset() {
         decided.clear();
         before.clear();
+        countedBefore.clear();
     }
 
     /** Begins a look, if it is time for one. */
@@ -102,6 +107,7 @@ final class Budget {
             return new int[0];
         }
         IdMap calls = new IdMap();
+        IdMap times = new IdMap();
         ArrayList<Sums> tables = new ArrayList<Sums>();
         store.sums(tables);
         for (Sums table : tables) {
@@ -109,6 +115,7 @@ final class Budget {
                 if (sum != null && decided.get((int) sum.key, 0) == Modes.AGGREGATE) {
                     int id = (int) sum.key;
                     calls.put(id, calls.get(id, 0) + Tally.whole(sum.words, Sum.CALLS));
+                    times.put(id, times.get(id, 0) + Tally.whole(sum.words, Sum.TOTAL));
                 }
             }
         }
@@ -124,13 +131,40 @@ final class Budget {
                 calls.put(id, -1); // once
                 long news = Math.max(0, sumOf - before.get(id, 0));
                 before.put(id, sumOf);
-                all += news;
-                if (news > 0) {
+                boolean dear = times.get(id, 0) / Math.max(1, sumOf) < WORTHWHILE;
+                all += dear ? news : 0;
+                if (news > 0 && dear) {
                     candidates.add(new long[] {news, id});
                 }
             }
         }
         int[] found = most(candidates, 1, all - SHARE * time / COST, Modes.COUNT);
+        soon |= found.length > 0;
+        return found;
+    }
+
+    /** The methods whose calls are not even counted from now on, ascending. */
+    int[] hopeless() {
+        if (decided.size() == 0) {
+            return new int[0];
+        }
+        Tally sum = new Tally();
+        for (Tally one : store.tallies()) {
+            one.addTo(sum);
+        }
+        ArrayList<long[]> candidates = new ArrayList<long[]>();
+        long all = 0;
+        long[] cells = sum.cells();
+        for (int i = 0; i < cells.length; i += 2) {
+            int id = (int) cells[i];
+            if (cells[i + 1] != 0 && decided.get(id, 0) == Modes.COUNT) {
+                long news = Math.max(0, cells[i + 1] - countedBefore.get(id, 0));
+                countedBefore.put(id, cells[i + 1]);
+                all += news;
+                candidates.add(new long[] {news, id});
+            }
+        }
+        int[] found = most(candidates, 1, all - SHARE * time / COUNT_COST, Modes.OFF);
         soon |= found.length > 0;
         return found;
     }

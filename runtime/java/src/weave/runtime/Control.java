@@ -32,6 +32,7 @@ final class Control {
     private static final int SUMMED = 1;
     private static final int COUNTED = 2;
     private static final int AGAIN = 3;
+    private static final int LEFT = 4;
     /** The most methods in one. */
     private static final int MOST_TOLD = 8_000;
     /** Microseconds beyond which a call is told by itself, where no rule says them. */
@@ -211,10 +212,12 @@ final class Control {
         }
         int[] summed = budget.tooMany();
         int[] counted = budget.tooDear();
-        if (summed.length + counted.length > 0) {
+        int[] left = budget.hopeless();
+        if (summed.length + counted.length + left.length > 0) {
             apply();
             tell(SUMMED, summed);
             tell(COUNTED, counted);
+            tell(LEFT, left);
         }
     }
 

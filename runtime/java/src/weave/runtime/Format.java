@@ -37,6 +37,7 @@ final class Format {
     static final int SAMPLE = 8;
     static final int VALUE = 9;
     static final int AGGREGATED = 10;
+    static final int SLOW = 12;
     static final int CPU = 11;
 
     /** Kinds of values. */

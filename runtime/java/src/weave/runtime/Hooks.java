@@ -305,6 +305,43 @@ public final class Hooks {
         }
     }
 
+    /**
+     * The method {@code id}, which is summed up, is left; where that took longer than so many microseconds, or failed, the call is told by
+     * itself as well.
+     */
+    static void stop(int id, boolean error, int slower) {
+        Lane lane = null;
+        int depth = 0;
+        try {
+            long now = System.nanoTime();
+            lane = Switch.LANES.lane();
+            depth = lane.depth;
+            long began = lane.began(id);
+            lane.stop(id, now, error);
+            if (began != Long.MIN_VALUE && (error || now - began > slower * 1_000L)) {
+                lane.tell(id, began, Math.max(0, now - began), error);
+            }
+        } catch (Throwable failure) {
+            // The stack may have no room left for a call: fields only.
+            boolean deep = failure instanceof StackOverflowError;
+            if (lane == null) {
+                adrift++;
+                adriftShort += deep ? 1 : 0;
+            } else if (!lane.busy) {
+                lane.failed++;
+                lane.untold += 1;
+                lane.broken += 1;
+                lane.deep += deep ? 1 : 0;
+                if (depth > 0 && lane.depth == depth) {
+                    lane.depth--; // it is over, even if it is in no sum
+                }
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
     /** As {@link #leave}, for a method that is summed up. */
     @SuppressWarnings("unchecked") // as there
     public static <T extends Throwable> void finish(Throwable t, int id) throws T {

@@ -509,6 +509,18 @@ final class Lane extends Cursor {
         sum.end(took, Math.max(0, took - frame.inner), failed, sum.close());
     }
 
+    /** When the innermost call that is summed up has begun, if it is of this method; else {@link Long#MIN_VALUE}. */
+    long began(int id) {
+        int top = depth - 1;
+        return busy || beyond != 0 || top < 0 || frames[top].id != id ? Long.MIN_VALUE : frames[top].start;
+    }
+
+    /** Tells of a call that is in the sums by itself. */
+    void tell(int id, long start, long took, boolean failed) {
+        long[] escape = {Format.escape(Format.SLOW, 2, id), store.time(start), failed ? took | Long.MIN_VALUE : took};
+        slow(Format.NONE, id, System.nanoTime(), null, escape);
+    }
+
     /** The frame above the last has ended: its time is not that of who called it. */
     private long close(Frame frame, long now) {
         long took = Math.max(0, now - frame.start);

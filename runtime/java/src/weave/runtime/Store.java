@@ -381,6 +381,32 @@ final class Store {
         }
     }
 
+    /** What threads that live have counted; nothing if another thread held the gate too long. */
+    ArrayList<Tally> tallies() {
+        ArrayList<Tally> all = new ArrayList<Tally>();
+        Thread self = Thread.currentThread();
+        try {
+            if (!gate.enter(self, false)) {
+                return all;
+            }
+            for (Lane lane : lanes) {
+                if (!lane.tally.isEmpty()) {
+                    all.add(lane.tally);
+                }
+            }
+            for (Slots.Slot slot : slots.slots) {
+                if (!slot.tally.isEmpty()) {
+                    all.add(slot.tally);
+                }
+            }
+            return all;
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
     /** The sums of threads that live; none if another thread held the gate too long. */
     void sums(ArrayList<Sums> all) {
         Thread self = Thread.currentThread();

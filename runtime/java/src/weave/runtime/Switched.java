@@ -56,8 +56,10 @@ public final class Switched {
     public static void exit(int state, int id) {
         if (state == RECORDED) {
             Hooks.exit(id);
-        } else if (state != NOTHING) {
+        } else if (state == SUMMED) {
             Hooks.stop(id);
+        } else if (state != NOTHING) {
+            Hooks.stop(id, false, state >>> 2);
         }
     }
 
@@ -65,8 +67,10 @@ public final class Switched {
     public static void error(Throwable t, int state, int id) {
         if (state == RECORDED) {
             Hooks.error(t, id);
-        } else if (state != NOTHING) {
+        } else if (state == SUMMED) {
             Hooks.failed(t, id);
+        } else if (state != NOTHING) {
+            Hooks.stop(id, true, state >>> 2);
         }
     }
 
