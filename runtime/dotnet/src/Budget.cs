@@ -13,8 +13,8 @@ namespace Weave.Runtime
         private const long Second = 1000000000;
         /// <summary>So many of the chunks that have become full since the last look are read.</summary>
         private const int MostChunks = 16;
-        /// <summary>Summing up may take one part in so many of the time.</summary>
-        private const int Share = 32;
+        /// <summary>Summing up may take so many hundredths of a processor.</summary>
+        private const int Share = 3;
         /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
         private const int Summing = 15;
 
@@ -33,7 +33,6 @@ namespace Weave.Runtime
         private readonly long[] starts = new long[Format.ChunkWords];
 
         private long counted;
-        private long used;
         private Tally before = new Tally();
         private long cost;
 
@@ -232,7 +231,6 @@ namespace Weave.Runtime
                 return null;
             }
             long since = now - counted;
-            long cpu = Host.CpuTime() * 100;
             var total = new Tally();
             if (!store.Counts.Calls(total))
             {
@@ -240,9 +238,8 @@ namespace Weave.Runtime
             }
             Tally old = before;
             bool first = counted == 0;
-            long busy = cpu < 0 ? since : Math.Max(cpu - used, since / 2); // what hardly does anything may do that slowly
+            long share = since / 100 * Share;
             before = total;
-            used = cpu;
             counted = now;
             if (first)
             {
@@ -262,12 +259,12 @@ namespace Weave.Runtime
                     order.Add(Math.Min(n, int.MaxValue) << 32 | (long)(uint)id);
                 }
             }
-            long excess = all * cost - busy / Share;
+            long excess = all * cost - share;
             if (excess <= 0)
             {
                 return null;
             }
-            excess += busy / Share / 4;
+            excess += share / 4;
             var chosen = new List<int>();
             long[] sorted = Sorted(order);
             for (int i = sorted.Length - 1; i >= 0 && excess > 0; i--)

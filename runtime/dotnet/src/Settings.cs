@@ -111,8 +111,21 @@ namespace Weave.Runtime
         internal static long Rate()
         {
             string value = Get("weave.trace.rate");
-            long rate = value == null ? -1 : ToNumber(value);
-            return Is(value, "off") ? 0 : rate > 0 ? rate : DefaultRate;
+            long rate = value == null ? -1 : ToRate(value);
+            return rate < 0 ? DefaultRate : rate;
+        }
+
+        /// <summary>-1 for what is none.</summary>
+        private static long ToRate(string value)
+        {
+            if (Is(value, "off"))
+            {
+                return 0;
+            }
+            char last = value[value.Length - 1];
+            long unit = last == 'k' || last == 'K' ? 1000 : last == 'm' || last == 'M' ? 1000000 : 1;
+            long number = ToNumber(unit == 1 ? value : value.Substring(0, value.Length - 1));
+            return number < 1 || number > int.MaxValue ? -1 : number * unit;
         }
 
         /// <summary>Which of these two make no sense, as a sentence, or null.</summary>
@@ -124,8 +137,8 @@ namespace Weave.Runtime
             {
                 return "weave.level: \"" + level + "\" is not error, info or debug; " + Levels[Info] + " is used";
             }
-            return rate == null || Is(rate, "off") || ToNumber(rate) > 0 ? null
-                : "weave.trace.rate: \"" + rate + "\" is not a number of records a second, or off; 1000000 is used";
+            return rate == null || ToRate(rate) >= 0 ? null
+                : "weave.trace.rate: \"" + rate + "\" is not off or a number of records a second, such as 500k; 1000000 is used";
         }
 
         /// <summary>The number of a level; <paramref name="other"/> if the word is none.</summary>

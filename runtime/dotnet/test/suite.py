@@ -1049,7 +1049,7 @@ AUTO = maps.switched(((1 | 16, "hot", 1000), (1, "sql")), ((2, [1]), (6, [1]), (
 
 
 def test_auto_goes_down(folder):
-    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE="1k") as p:
         p.tell("until 20 2")
         p.tell("slowly 22 20")
         p.tell("until 20 0")
@@ -1096,7 +1096,7 @@ def test_auto_tells_slow_calls(folder):
 
 
 def test_auto_within_the_rate(folder):
-    for rate in "1000000000", "off":
+    for rate in "1000M", "off":
         with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=rate) as p:
             for _ in range(200):
                 p.tell("slowly 22 1")
