@@ -42,7 +42,7 @@ const SAME: &[[&str; 4]] = &[
         "Format.Aggregated",
         "AGGREGATED",
     ],
-    ["ESCAPE_SLOW", "Format.SLOW", "", "SLOW"],
+    ["ESCAPE_SLOW", "Format.SLOW", "Format.Slow", "SLOW"],
     ["BUCKETS", "Sum.BUCKETS", "Sum.Buckets", "BUCKETS"],
     ["HEAD", "Aggregates.HEAD", "Aggregates.Head", "SUM_HEAD"],
     ["HEADER_FIXED", "Header.TEXT", "Header.TextAt", ""],
