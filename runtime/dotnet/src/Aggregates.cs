@@ -138,7 +138,7 @@ namespace Weave.Runtime
         }
 
         /// <summary>How often methods were called, as the trace has it.</summary>
-        internal void Calls(Tally to)
+        internal void Calls(Tally to, Tally times)
         {
             Sum[] all = places.All;
             for (int i = 0; i < all.Length; i++)
@@ -147,6 +147,7 @@ namespace Weave.Runtime
                 if (place != null && place.At != null)
                 {
                     to.Add(place.Id, place.At[1 + Sum.Calls]);
+                    times.Add(place.Id, place.At[1 + Sum.Total]);
                 }
             }
         }

@@ -5,7 +5,8 @@ namespace Weave.Runtime
 {
     /// <summary>
     /// Keeps what is recorded within a rate, where rules leave it to the library: methods that are called too often and are short are
-    /// summed up, and those whose sums still take too much time are only counted. It looks at what was recorded, so hooks have no part in this.
+    /// summed up, those whose sums still take too much time are only counted, and what is called so often that even this does is left out. It looks
+    /// at what was recorded, so hooks have no part in this.
     /// </summary>
     internal sealed unsafe class Budget
     {
@@ -13,14 +14,18 @@ namespace Weave.Runtime
         private const long Second = 1000000000;
         /// <summary>So many of the chunks that have become full since the last look are read.</summary>
         private const int MostChunks = 16;
-        /// <summary>Summing up may take so many hundredths of a processor.</summary>
+        /// <summary>Summing up may take so many hundredths of a processor, and counting as many.</summary>
         private const int Share = 3;
         /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
         private const int Summing = 15;
+        /// <summary>What counting a call takes where there are thousands of methods.</summary>
+        private const int Counting = 10;
+        /// <summary>A call that takes so many nanoseconds is worth its sum.</summary>
+        private const int Worthwhile = 2500;
 
         private readonly Store store;
         private readonly long rate = Settings.Rate();
-        /// <summary>1 for what is summed up, 2 for what is counted.</summary>
+        /// <summary>1 for what is summed up, 2 for what is counted, 3 for what is left out.</summary>
         private Tally decided = new Tally();
         private long looked;
         private long filled;
@@ -34,6 +39,7 @@ namespace Weave.Runtime
 
         private long counted;
         private Tally before = new Tally();
+        private Tally countsBefore = new Tally();
         private long cost;
 
         internal Budget(Store store)
@@ -55,7 +61,7 @@ namespace Weave.Runtime
         internal int Mode(int id)
         {
             long what = decided.Count(id);
-            return what == 0 ? Modes.Unknown : what == 1 ? Modes.Aggregate : Modes.Count;
+            return what == 0 ? Modes.Unknown : what == 1 ? Modes.Aggregate : what == 2 ? Modes.Count : Modes.Off;
         }
 
         /// <summary>All decisions are taken back.</summary>
@@ -223,29 +229,43 @@ namespace Weave.Runtime
             return sum.Words;
         }
 
-        /// <summary>Looks once a second what is summed up; returns the methods that are only to be counted from now, or null.</summary>
-        internal List<int> CountOnly(Control control, long now)
+        /// <summary>Looks once a second what is summed up and counted: the methods that are only to be counted from now, and those that are not even
+        /// counted; each null if there are none.</summary>
+        internal void Lighten(Control control, long now, out List<int> toCount, out List<int> toLeave)
         {
-            if (now - counted < Second)
-            {
-                return null;
-            }
+            toCount = null;
+            toLeave = null;
             long since = now - counted;
-            var total = new Tally();
-            if (!store.Counts.Calls(total))
+            if (since < Second)
             {
-                return null;
+                return;
+            }
+            var total = new Tally();
+            var times = new Tally();
+            var counts = new Tally();
+            if (!store.Counts.Calls(total, times, counts))
+            {
+                return;
             }
             Tally old = before;
+            Tally oldCounts = countsBefore;
             bool first = counted == 0;
-            long share = since / 100 * Share;
             before = total;
+            countsBefore = counts;
             counted = now;
             if (first)
             {
                 cost = Cost();
-                return null;
+                return;
             }
+            long share = since / 100 * Share;
+            toLeave = Dearest(control, counts, null, oldCounts, 2, Counting, share);
+            toCount = Dearest(control, total, times, old, 1, cost, share);
+        }
+
+        /// <summary>Of methods for which something was decided so often, those with most calls, until the others take no more than their share.</summary>
+        private List<int> Dearest(Control control, Tally total, Tally times, Tally old, int decisions, long each, long share)
+        {
             long all = 0;
             var order = new List<long>();
             long[] cells = total.Cells;
@@ -253,13 +273,17 @@ namespace Weave.Runtime
             {
                 var id = (int)cells[i];
                 long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
+                if (n <= 0 || times != null && times.Count(id) >= cells[i + 1] * Worthwhile)
+                {
+                    continue;
+                }
                 all += n;
-                if (n > 0 && decided.Count(id) == 1 && control.SlowerThan(id) >= 0)
+                if (decided.Count(id) == decisions && control.SlowerThan(id) >= 0)
                 {
                     order.Add(Math.Min(n, int.MaxValue) << 32 | (long)(uint)id);
                 }
             }
-            long excess = all * cost - share;
+            long excess = all * each - share;
             if (excess <= 0)
             {
                 return null;
@@ -271,7 +295,7 @@ namespace Weave.Runtime
             {
                 decided.Add((int)sorted[i], 1);
                 chosen.Add((int)sorted[i]);
-                excess -= (sorted[i] >> 32) * cost;
+                excess -= (sorted[i] >> 32) * each;
             }
             return chosen.Count == 0 ? null : chosen;
         }

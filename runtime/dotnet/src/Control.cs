@@ -29,11 +29,12 @@ namespace Weave.Runtime
         private const int PlaceBits = 22;
         /// <summary>So many chunks may tell of changes.</summary>
         private const int MostChunks = 16;
-        /// <summary>Kinds of entries: what is on; methods that are summed up, and that are only counted; that this is taken back.</summary>
+        /// <summary>Kinds of entries: what is on; methods that are summed up, and that are only counted; that this is taken back; methods that are left out.</summary>
         private const int State = 0;
         private const int Summed = 1;
         private const int Counted = 2;
         private const int Again = 3;
+        private const int Left = 4;
         /// <summary>So many methods are told in one.</summary>
         private const int MostTold = 4096;
         /// <summary>In microseconds, where the rules do not say it.</summary>
@@ -155,12 +156,15 @@ namespace Weave.Runtime
                 {
                     budgets = now + Budget.Interval * Millisecond;
                     List<int> summed = budget.SumUp(this, now);
-                    List<int> counted = budget.CountOnly(this, now);
-                    if (summed != null || counted != null)
+                    List<int> counted;
+                    List<int> left;
+                    budget.Lighten(this, now, out counted, out left);
+                    if (summed != null || counted != null || left != null)
                     {
                         Apply();
                         Note(Summed, summed);
                         Note(Counted, counted);
+                        Note(Left, left);
                     }
                 }
             }

@@ -146,8 +146,9 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>How often methods were called that are summed up, as the trace has it; false if another thread held the gate too long.</summary>
-        internal bool Calls(Tally to)
+        /// <summary>How often methods were called that are summed up, and for how long together, and how often those that are counted, as the trace
+        /// has it; false if another thread held the gate too long.</summary>
+        internal bool Calls(Tally summed, Tally times, Tally counted)
         {
             if (!gate.Enter())
             {
@@ -155,7 +156,8 @@ namespace Weave.Runtime
             }
             try
             {
-                Aggregates.Calls(to);
+                Aggregates.Calls(summed, times);
+                sum.AddTo(counted);
                 return true;
             }
             finally
