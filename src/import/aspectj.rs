@@ -1,6 +1,6 @@
 //! AspectJ's `aop.xml`: concrete aspects with pointcuts, and what the weaver includes and excludes.
 
-use super::draft::Table;
+use super::draft::{Point, Table};
 use super::xml::{self, Tag};
 use super::{Sink, Wrong, pointcut};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,13 +124,18 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
             draft.line = pointcut.line;
             draft.excludes.extend(leaves.iter().cloned());
             if let Some((element, invoked)) = &pointcut.advice {
-                match hooks(element, invoked, &one.bound, draft.at.is_some()) {
+                match hooks(element, invoked, &one.bound, draft.at.as_ref()) {
                     Ok(hooks) => {
                         draft.hooks = hooks;
                         let class = &invoked.class;
                         let text = format!(
                             "`{class}` is looked for in what is woven, and in what a `[[library]]` names"
                         );
+                        sink.told(pointcut.line, text);
+                    }
+                    Err(why) if draft.at.as_ref().is_some_and(|point| !point.is_call()) => {
+                        let text =
+                            format!("the method that `{element}` calls stays behind ({why})");
                         sink.told(pointcut.line, text);
                     }
                     Err(why) => {
@@ -141,6 +146,12 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
                         draft.advice = advice(element);
                     }
                 }
+            }
+            let is_point = draft.at.as_ref().is_some_and(|point| !point.is_call());
+            if is_point && draft.hooks.is_empty() {
+                let text = "fields, new objects and handlers are not recorded: a rule has a hook of its own there (`at`)";
+                sink.lost(pointcut.line, text);
+                continue;
             }
             sink.drafts.push(draft);
         }
@@ -165,14 +176,16 @@ fn hooks(
     element: &str,
     invoked: &Invoked,
     bound: &BTreeMap<String, String>,
-    is_call: bool,
+    at: Option<&Point>,
 ) -> Result<Vec<(&'static str, String)>, String> {
-    let keys: &[&str] = match (element, is_call) {
-        ("before", false) => &["enter"],
-        ("before", true) => &["before"],
-        ("after", false) => &["exit", "exception"],
+    let kind = at.map(|point| point.kind);
+    let keys: &[&str] = match (element, kind) {
+        ("before", None) => &["enter"],
+        ("before", Some(_)) => &["before"],
+        ("after", None) => &["exit", "exception"],
+        (_, Some("catch")) => return Err("no hook runs behind a handler".to_owned()),
         // What is thrown there reaches no hook.
-        ("after", true) => &["after"],
+        ("after", Some(_)) => &["after"],
         _ => return Err("no hook proceeds".to_owned()),
     };
     let method = invoked.method.trim();
@@ -182,8 +195,10 @@ fn hooks(
     for param in params.split(',').filter(|_| !params.is_empty()) {
         let (ty, name) = param.trim().rsplit_once(' ').unwrap_or((param.trim(), ""));
         operands.push(match bound.get(name).map(String::as_str) {
-            Some("this") if is_call => return Err(format!("`{name}` is the caller")),
-            Some("target") if !is_call => "this",
+            Some("this") if kind == Some("call") => return Err(format!("`{name}` is the caller")),
+            Some("target") if kind.is_none() => "this",
+            Some("arg(0)") if kind == Some("field-set") => "value",
+            Some("arg(0)") if kind == Some("catch") => "exception",
             Some(operand) => operand,
             None => return Err(format!("no operand is a `{ty}`")),
         });

@@ -1,6 +1,6 @@
 //! Scripts of btrace: Java with `@OnMethod(clazz = "..", method = "..")` at each probe.
 
-use super::draft::{Draft, Table};
+use super::draft::{Draft, Point, Table, What};
 use super::{Lines, Sink};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ pub fn read(text: &str, sink: &mut Sink) {
     };
     let lines = Lines::of(text);
     let imports = imports(&code);
+    let class = class_name(&code);
     let mut found = false;
     let mut at = 0;
     while let Some(next) = next_annotation(&code, at) {
@@ -42,7 +43,13 @@ pub fn read(text: &str, sink: &mut Sink) {
             let (arguments, after) = arguments.unwrap_or(("", rest));
             // What is inside of the arguments is no probe of its own.
             at = code.len() - after.len();
-            probe(arguments, &script.handler(after), &imports, line, sink);
+            probe(
+                arguments,
+                (&script.handler(after), &class),
+                &imports,
+                line,
+                sink,
+            );
         }
     }
     if !found {
@@ -147,6 +154,18 @@ fn imports(code: &str) -> BTreeMap<&str, &str> {
     names.collect()
 }
 
+/// The full name of the script's class.
+fn class_name(code: &str) -> String {
+    let behind = |keyword: &str| {
+        let mut rest = code.split_whitespace().skip_while(|word| *word != keyword);
+        rest.nth(1).map(qualified).unwrap_or_default()
+    };
+    match (behind("package"), behind("class")) {
+        ("", name) => name.to_owned(),
+        (package, name) => format!("{package}.{name}"),
+    }
+}
+
 /// The method that an annotation stands before.
 struct Handler<'a> {
     name: &'a str,
@@ -159,6 +178,8 @@ struct Handler<'a> {
     target: Option<String>,
     /// It takes how long the method ran.
     is_timed: bool,
+    /// All parameters in their order: the annotation, if there is one, the type, as the script writes it, and the name.
+    all: Vec<(Option<String>, String, String)>,
 }
 
 /// What follows the annotations that a text begins with, and their names. `enclosed` gives what is inside of the parenthesis
@@ -295,6 +316,7 @@ impl<'a> Script<'a> {
             this: None,
             target: None,
             is_timed: false,
+            all: vec![],
         };
         let params = self.enclosed(&rest[end..]).map_or("", |(params, _)| params);
         let params = &params[..params.floor_char_boundary(MAX_PARAMS)];
@@ -306,6 +328,8 @@ impl<'a> Script<'a> {
             if annotations.is_empty() {
                 handler.params.push((ty.clone(), name.clone()));
             }
+            let annotation = annotations.first().map(|name| (*name).to_owned());
+            handler.all.push((annotation, ty.clone(), name.clone()));
             for annotation in annotations {
                 match annotation {
                     "Return" => handler.returned = Some((ty.clone(), name.clone())),
@@ -387,7 +411,27 @@ enum Location {
         method: Option<String>,
         is_after: bool,
     },
+    /// At another point inside of the method: its kind as a rule names it, what the script says of it, and whether it runs behind it.
+    Point {
+        kind: &'static str,
+        ty: Option<String>,
+        field: Option<String>,
+        line: u32,
+        is_after: bool,
+    },
 }
+
+/// btrace's kinds of points, and those of rules.
+const POINTS: [(&str, &str); 8] = [
+    ("FIELD_GET", "field-get"),
+    ("FIELD_SET", "field-set"),
+    ("NEW", "new"),
+    ("THROW", "throw"),
+    ("CATCH", "catch"),
+    ("LINE", "line"),
+    ("SYNC_ENTRY", "monitor-enter"),
+    ("SYNC_EXIT", "monitor-exit"),
+];
 
 /// What `@Location(..)` says.
 fn location(text: &str) -> Option<Location> {
@@ -395,6 +439,7 @@ fn location(text: &str) -> Option<Location> {
     let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
     let mut kind = "ENTRY";
     let (mut ty, mut method, mut is_after) = (None, None, false);
+    let (mut field, mut line) = (None, 0);
     let named = arguments(inside);
     if named.is_empty() {
         kind = last_word(inside);
@@ -405,8 +450,29 @@ fn location(text: &str) -> Option<Location> {
             "where" => is_after = last_word(value) == "AFTER",
             "clazz" => ty = Some(content(value)?),
             "method" => method = Some(content(value)?),
+            "field" => field = Some(content(value)?),
+            "line" => line = value.parse().ok()?,
             _ => return None,
         }
+    }
+    if let Some((_, kind)) = POINTS.iter().find(|(name, _)| *name == kind) {
+        let is_said = match *kind {
+            "field-get" | "field-set" => method.is_none(),
+            "new" => method.is_none() && field.is_none(),
+            "line" => line > 0,
+            _ => ty.is_none() && method.is_none() && field.is_none(),
+        };
+        let point = Location::Point {
+            kind,
+            ty,
+            field,
+            line,
+            is_after,
+        };
+        return is_said.then_some(point);
+    }
+    if field.is_some() || line != 0 {
+        return None;
     }
     Some(match (kind, &ty, &method) {
         ("ENTRY", None, None) => Location::Method("enter"),
@@ -428,7 +494,7 @@ fn last_word(text: &str) -> &str {
 
 fn probe(
     text: &str,
-    handler: &Handler<'_>,
+    (handler, script): (&Handler<'_>, &str),
     imports: &BTreeMap<&str, &str>,
     line: u32,
     sink: &mut Sink,
@@ -442,7 +508,7 @@ fn probe(
             "location" => match location(value) {
                 Some(found) => place = found,
                 None => {
-                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls; at fields, new objects, exceptions, lines and locks a rule has hooks of its own (`at`)"));
+                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls, fields, new objects, exceptions, lines and locks"));
                     return;
                 }
             },
@@ -535,10 +601,90 @@ fn probe(
             if handler.this.is_some() {
                 sink.told(line, "at a call, the object that makes it is left out");
             }
-            draft.at = Some(call);
+            draft.at = Some(Point::call(call));
+        }
+        Location::Point {
+            kind,
+            ty,
+            field,
+            line: number,
+            is_after,
+        } => {
+            let point = pointed(
+                kind,
+                ty.as_deref(),
+                field.as_deref(),
+                number,
+                handler,
+                imports,
+            );
+            let called = point.and_then(|point| Ok((point, handler.called_at(kind, is_after)?)));
+            let (point, operands) = match called {
+                Ok(found) => found,
+                Err(why) => {
+                    sink.lost(line, why);
+                    return;
+                }
+            };
+            let key = if is_after { "after" } else { "before" };
+            let call = format!("{script}.{}({operands})", handler.name);
+            sink.told(line, format!("`{script}` is called as it is: it is looked for in what is woven, and in what a `[[library]]` names"));
+            draft.at = Some(point);
+            draft.hooks = vec![(key, call)];
         }
     }
     sink.drafts.push(draft);
+}
+
+/// A point of a location, as a rule names it.
+fn pointed(
+    kind: &'static str,
+    ty: Option<&str>,
+    field: Option<&str>,
+    line: u32,
+    handler: &Handler<'_>,
+    imports: &BTreeMap<&str, &str>,
+) -> Result<Point, String> {
+    let what = match kind {
+        "field-get" | "field-set" | "new" => {
+            let mut table = Table::default();
+            for (key, text) in [("type", ty), ("name", field)] {
+                let Some(text) = text.filter(|text| *text != "/.*/") else {
+                    continue;
+                };
+                let (key, pattern) = pattern(key, text);
+                if key == "annotation" || text.starts_with('+') {
+                    return Err(
+                        "points are named by types and fields, and not by annotations or subtypes"
+                            .to_owned(),
+                    );
+                }
+                table = table.with(key, pattern);
+            }
+            What::Table(match table.0.is_empty() {
+                true => Table::of("type", "**"),
+                false => table,
+            })
+        }
+        "line" => What::Line(line),
+        "throw" | "catch" => {
+            let taken = handler.all.iter().find(|(annotation, ..)| {
+                matches!(annotation.as_deref(), None | Some("TargetInstance"))
+            });
+            match (taken.map(|(_, ty, _)| pattern_of(ty, imports)), kind) {
+                (Some(ty), _) if !matches!(&*ty, "*" | "Throwable" | "java.lang.Throwable") => {
+                    What::Type(match ty.contains('.') {
+                        true => ty,
+                        false => format!("java.lang.{ty}"),
+                    })
+                }
+                (_, "throw") => What::Type("java.lang.Throwable".to_owned()),
+                _ => What::Type("**".to_owned()),
+            }
+        }
+        _ => What::Any,
+    };
+    Ok(Point { kind, what })
 }
 
 /// The calls of a location, as a rule names them.
@@ -574,6 +720,30 @@ fn called(
 }
 
 impl Handler<'_> {
+    /// The operands with which it is called at a point.
+    fn called_at(&self, kind: &str, is_after: bool) -> Result<String, String> {
+        let mut operands = Vec::new();
+        for (annotation, ty, name) in &self.all {
+            let operand = match (annotation.as_deref(), kind) {
+                (Some("Self"), _) => "this?",
+                (Some("ProbeClassName"), kind) if kind != "new" => "type",
+                (Some("ProbeMethodName"), kind) if kind != "new" => "method",
+                (Some("TargetMethodOrField"), "field-get" | "field-set") => "field",
+                (Some("TargetInstance"), "field-get" | "field-set") => "target?",
+                (None | Some("TargetInstance"), "throw" | "catch") => "exception",
+                (None | Some("TargetInstance"), "monitor-enter" | "monitor-exit") => "target",
+                (Some("Return"), "field-get") if is_after => "value",
+                (Some("Return"), "new") if is_after => "result",
+                (None, "field-set") => "value",
+                (None, "new") if ty == "String" => "type",
+                (None, "line") if ty == "int" => "line",
+                _ => return Err(format!("nothing at `{kind}` is what `{name}` takes")),
+            };
+            operands.push(operand);
+        }
+        Ok(operands.join(", "))
+    }
+
     /// The name of the array of all arguments, if it takes that.
     fn all_arguments(&self) -> Option<&str> {
         let all = |(ty, _): &&(String, String)| ty.ends_with("AnyType[]");
@@ -593,6 +763,8 @@ impl Handler<'_> {
         let is_end = match place {
             Location::Method(advice) => *advice == "exit",
             Location::Call { is_after, .. } => *is_after,
+            // Points are not recorded.
+            Location::Point { .. } => return Vec::new(),
         };
         match (place, &self.this, &self.target) {
             (Location::Method(_), Some(name), _) => value(name, "this?"),

@@ -64,6 +64,50 @@ impl Value {
     }
 }
 
+/// What a rule is about in the methods that match: a key of `at`, and what follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    pub kind: &'static str,
+    pub what: What,
+}
+
+/// What follows the key of a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The members that it names.
+    Table(Table),
+    /// A type.
+    Type(String),
+    Line(u32),
+    /// There is nothing to choose.
+    Any,
+}
+
+impl Point {
+    /// Calls of the methods of a table.
+    pub fn call(table: Table) -> Point {
+        Point {
+            kind: "call",
+            what: What::Table(table),
+        }
+    }
+
+    /// Whether it is about calls, which can be recorded; others have hooks alone.
+    pub fn is_call(&self) -> bool {
+        self.kind == "call"
+    }
+
+    fn render(&self) -> String {
+        let what = match &self.what {
+            What::Table(table) => table.render(),
+            What::Type(pattern) => quoted(pattern),
+            What::Line(line) => line.to_string(),
+            What::Any => "true".to_owned(),
+        };
+        format!("{{ {} = {what} }}", self.kind)
+    }
+}
+
 /// A rule.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
@@ -75,8 +119,8 @@ pub struct Draft {
     pub matches: Vec<Table>,
     /// None of these may.
     pub excludes: Vec<Table>,
-    /// The calls that it is about, in the methods that match.
-    pub at: Option<Table>,
+    /// The points that it is about, in the methods that match.
+    pub at: Option<Point>,
     /// When calls are recorded; always if nothing is said.
     pub advice: Vec<&'static str>,
     /// Values that are recorded.
@@ -116,8 +160,8 @@ impl Draft {
             self.line,
             quoted(&self.name)
         );
-        if let Some(call) = &self.at {
-            out.push_str(&format!("at = {{ call = {} }}\n", call.render()));
+        if let Some(point) = &self.at {
+            out.push_str(&format!("at = {}\n", point.render()));
         }
         match (&self.matches[..], &self.at) {
             ([], None) => tables(&mut out, "match", &[Table::of("type", "**")]),

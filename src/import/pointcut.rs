@@ -1,6 +1,6 @@
 //! AspectJ's pointcut expressions, as far as rules can say them.
 
-use super::draft::{Draft, Table, Value};
+use super::draft::{Draft, Point, Table, Value, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rules that one expression may become, and deepest nesting.
@@ -18,12 +18,22 @@ struct Part {
     is_whole: bool,
     /// It is about points inside methods.
     is_inside: bool,
-    /// It is about these calls; the methods are those that make them.
-    calls: Option<Table>,
+    /// It is about these points; the methods are those that have them.
+    at: Option<Point>,
     /// The types of the arguments, of the method or the call.
     args: Option<Vec<String>>,
     /// The pattern of the type of the object that has the method.
     target: Option<String>,
+}
+
+impl Part {
+    /// One that is about points.
+    fn at(point: Point) -> Part {
+        Part {
+            at: Some(point),
+            ..Part::default()
+        }
+    }
 }
 
 /// An expression as a list of parts, of which any may hold.
@@ -59,7 +69,7 @@ pub fn say(expression: &str, named: &BTreeMap<String, String>) -> Result<Said, S
         for part in reader.applied(part)? {
             let matches: Vec<Table> = part.takes.into_iter().collect();
             let same = drafts.iter_mut().find(|draft| {
-                (&draft.excludes, &draft.at) == (&part.leaves, &part.calls)
+                (&draft.excludes, &draft.at) == (&part.leaves, &part.at)
                     && !draft.matches.is_empty()
                     && !matches.is_empty()
             });
@@ -69,7 +79,7 @@ pub fn say(expression: &str, named: &BTreeMap<String, String>) -> Result<Said, S
                 None => drafts.push(Draft {
                     matches,
                     excludes: part.leaves,
-                    at: part.calls,
+                    at: part.at,
                     ..Draft::default()
                 }),
             }
@@ -133,11 +143,14 @@ impl Reader<'_> {
             .split_once('(')
             .and_then(|(name, rest)| Some((name.trim(), rest.strip_suffix(')')?.trim())))
             .ok_or_else(|| format!("`{text}` is no pointcut"))?;
-        if matches!(name, "call" | "args" | "target") {
+        if matches!(name, "call" | "get" | "set" | "handler" | "args" | "target") {
             return match negated {
                 true => Err(format!("`!{text}` cannot be said by a rule")),
                 false => match name {
                     "call" => self.call(text, arguments),
+                    "get" => self.field("field-get", text, arguments),
+                    "set" => self.field("field-set", text, arguments),
+                    "handler" => self.handler(text, arguments),
                     "args" => Ok(vec![self.args(arguments)?]),
                     _ => Ok(vec![self.target(arguments)?]),
                 },
@@ -196,9 +209,7 @@ impl Reader<'_> {
     fn call(&mut self, text: &str, arguments: &str) -> Result<Parts, String> {
         let mut all = Vec::new();
         for table in self.method(arguments)? {
-            if table.has("kind") {
-                return Err(format!("`{text}`: constructors are no calls of a rule"));
-            }
+            let is_new = table.has("kind");
             if table.has("extends") {
                 let told = format!("`{text}`: a call that names a subtype is left out");
                 if !self.told.contains(&told) {
@@ -206,8 +217,15 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            let (kept, lost): (Vec<_>, Vec<_>) = (table.0.into_iter())
-                .partition(|(key, _)| matches!(*key, "type" | "method" | "params"));
+            let (kept, lost): (Vec<_>, Vec<_>) =
+                (table.0.into_iter()).partition(|(key, _)| match *key {
+                    "type" | "params" => true,
+                    "method" => !is_new,
+                    _ => false,
+                });
+            let lost = lost
+                .iter()
+                .filter(|(key, _)| !is_new || !matches!(*key, "kind" | "method"));
             for (key, _) in lost {
                 self.told.push(format!(
                     "`{text}`: `{key}` of what is called is left out: the rule may take more"
@@ -217,10 +235,66 @@ impl Reader<'_> {
             if !calls.has("type") && !calls.has("method") {
                 calls.0.insert(0, ("type", Value::One("**".to_owned())));
             }
-            all.push(Part {
-                calls: Some(calls),
-                ..Part::default()
-            });
+            let point = match is_new {
+                true => Point {
+                    kind: "new",
+                    what: What::Table(calls),
+                },
+                false => Point::call(calls),
+            };
+            all.push(Part::at(point));
+        }
+        Ok(all)
+    }
+
+    /// `get(..)` or `set(..)`: the fields that are read or set.
+    fn field(&mut self, kind: &'static str, text: &str, arguments: &str) -> Result<Parts, String> {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let (Some((&named, said)), false) =
+            (words.split_last(), arguments.contains(['(', '@', '&', '|']))
+        else {
+            return Err(format!("`{text}` cannot be said by a rule"));
+        };
+        let (ty, name) = named.rsplit_once('.').unwrap_or(("*", named));
+        let says_more = said.iter().any(|word| *word != "*");
+        if says_more {
+            self.told.push(format!(
+                "`{text}`: modifiers and the field's type are left out: the rule may take more"
+            ));
+        }
+        let mut all = Vec::new();
+        for (key, pattern) in types(ty)? {
+            if key != "type" {
+                self.told.push(format!(
+                    "`{text}`: an access that names a subtype is left out"
+                ));
+                continue;
+            }
+            let mut table = Table::of("type", pattern);
+            if name != "*" {
+                table = table.with("name", name);
+            }
+            all.push(Part::at(Point {
+                kind,
+                what: What::Table(table),
+            }));
+        }
+        Ok(all)
+    }
+
+    /// `handler(T)`: where a handler begins that declares the type.
+    fn handler(&mut self, text: &str, arguments: &str) -> Result<Parts, String> {
+        let mut all = Vec::new();
+        for (key, pattern) in types(arguments)? {
+            match key {
+                "type" => all.push(Part::at(Point {
+                    kind: "catch",
+                    what: What::Type(pattern),
+                })),
+                _ => self.told.push(format!(
+                    "`{text}`: a handler that declares a subtype is left out"
+                )),
+            }
         }
         Ok(all)
     }
@@ -269,34 +343,50 @@ impl Reader<'_> {
 
     /// A part with its conditions about arguments and target in the tables that they are about.
     fn applied(&mut self, mut part: Part) -> Result<Parts, String> {
-        let is_call = part.calls.is_some();
-        if part.is_inside && !is_call {
-            return Err("`withincode` goes with `call`".into());
+        let is_point = part.at.is_some();
+        if part.is_inside && !is_point {
+            return Err("`withincode` goes with `call`, `get`, `set` and `handler`".into());
         }
         if let Some(args) = part.args.take() {
-            let table = match is_call {
-                true => &mut part.calls,
-                false => &mut part.takes,
+            let has_args = |kind| matches!(kind, "call" | "new");
+            let table = match &mut part.at {
+                Some(Point {
+                    kind,
+                    what: What::Table(table),
+                }) if has_args(kind) => table,
+                // What a field gets or a handler has is a name that advice binds.
+                Some(_) if args.iter().all(|arg| arg == "*") => return self.targeted(part),
+                Some(point) => {
+                    return Err(format!("`args` of a type goes with no `{}`", point.kind));
+                }
+                None => part.takes.get_or_insert_default(),
             };
-            let table = table.get_or_insert_default();
             let is_said = matches!(table.get("params"), Some(Value::List(own)) if own.iter().all(|p| p != ".."));
             if !is_said {
                 table.0.retain(|(key, _)| *key != "params");
                 table.0.push(("params", Value::List(args)));
             }
         }
+        self.targeted(part)
+    }
+
+    /// A part with its condition about the target in the table that it is about.
+    fn targeted(&mut self, mut part: Part) -> Result<Parts, String> {
         let Some(target) = part.target.take() else {
             return Ok(vec![part]);
         };
-        if is_call {
-            let table = part.calls.get_or_insert_default();
+        if let Some(point) = &mut part.at {
+            let What::Table(table) = &mut point.what else {
+                return Err(format!("`target({target})` goes with no `{}`", point.kind));
+            };
             match table.get("type") {
                 None => table.0.insert(0, ("type", Value::One(target))),
                 Some(Value::One(any)) if any == "**" => {
                     table.0[0].1 = Value::One(target);
                 }
                 Some(_) => self.told.push(format!(
-                    "`target({target})` is left out: the rule takes the calls that name the type of `call`"
+                    "`target({target})` is left out: the rule takes what names the type of `{}`",
+                    point.kind
                 )),
             }
             return Ok(vec![part]);
@@ -491,10 +581,10 @@ fn one_of<T: Clone>(left: &Option<T>, right: &Option<T>, what: &str) -> Result<O
 
 /// What two parts take together.
 fn joined(left: &Part, right: &Part) -> Result<Part, String> {
-    let calls = one_of(&left.calls, &right.calls, "calls")?;
+    let at = one_of(&left.at, &right.at, "points")?;
     let is_whole = left.is_whole || right.is_whole;
-    if is_whole && calls.is_some() {
-        return Err("a call and the execution of a method are never the same".into());
+    if is_whole && at.is_some() {
+        return Err("a point in a method and the execution of a method are never the same".into());
     }
     let mut leaves = left.leaves.clone();
     leaves.extend(right.leaves.iter().cloned());
@@ -533,7 +623,7 @@ fn joined(left: &Part, right: &Part) -> Result<Part, String> {
         leaves,
         is_whole,
         is_inside: left.is_inside || right.is_inside,
-        calls,
+        at,
         args: one_of(&left.args, &right.args, "lists of arguments")?,
         target: one_of(&left.target, &right.target, "targets")?,
     })
@@ -821,7 +911,7 @@ mod tests {
             "execution(* f())) ",
             "execution(* f()",
             "execution(f)",
-            "get(int a.B.c)",
+            "get(int a.B.c())",
             "",
             "unknown()",
             "within((a.B && c.D))",

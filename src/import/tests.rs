@@ -519,8 +519,87 @@ import java.sql.Statement;
         r#"at = { call = { type = "com.acme.Bank", method = "pay", params = ["*", ".."] } }"#,
         r#"before = "com.acme.Log.paying(target, arg(0))""#,
         "stays behind (no operand is a `org.aspectj.lang.JoinPoint`)",
-        "5 lost: a call and the execution of a method are never the same",
-        "6 lost: `call(com.acme.Bank.new(..))`: constructors",
+        "5 lost: a point in a method and the execution of a method are never the same",
+        "6 lost: fields, new objects and handlers are not recorded",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+}
+
+/// At other points there is nothing to record: the hook is the script's or the aspect's method.
+#[test]
+fn scripts_and_aspects_have_hooks_at_points() {
+    let text = r#"
+package acme;
+import java.io.IOException;
+@BTrace public class Points {
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(value = Kind.LINE, line = 3))
+    static void line(@ProbeMethodName String method, int line) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(value = Kind.FIELD_SET, clazz = "a.Order", field = "state"))
+    static void set(@Self Object self, @TargetInstance Object order, @TargetMethodOrField String field, Object value) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(value = Kind.FIELD_GET, field = "/.*/", where = Where.AFTER))
+    static void got(@Return Object value) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(value = Kind.NEW, clazz = "a.Order", where = Where.AFTER))
+    static void made(@Return Object order) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(Kind.THROW))
+    static void thrown(IOException e) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(Kind.CATCH))
+    static void caught(Throwable e) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(Kind.SYNC_ENTRY))
+    static void locked(Object lock) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(Kind.SYNC_EXIT))
+    static void took(@Duration long time) { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(Kind.ARRAY_GET))
+    static void array() { }
+}"#;
+    let (told, lost) = made("Points.java", text);
+    assert_eq!(lost, 2, "{told}");
+    let rules = [
+        ("line = 3", "before", "line(method, line)"),
+        (
+            r#"field-set = { type = "a.Order", name = "state" }"#,
+            "before",
+            "set(this?, target?, field, value)",
+        ),
+        (r#"field-get = { type = "**" }"#, "after", "got(value)"),
+        (r#"new = { type = "a.Order" }"#, "after", "made(result)"),
+        (
+            r#"throw = "java.io.IOException""#,
+            "before",
+            "thrown(exception)",
+        ),
+        (r#"catch = "**""#, "before", "caught(exception)"),
+        ("monitor-enter = true", "before", "locked(target)"),
+    ];
+    let mut rest = &*told;
+    for (at, when, call) in rules {
+        let rule = format!(
+            "at = {{ {at} }}\nmatch = {{ type = \"a.B\", method = \"f\" }}\n{when} = \"acme.Points.{call}\"\n"
+        );
+        let place = rest.find(&rule);
+        rest = &rest[place.unwrap_or_else(|| panic!("{rule}{told}"))..];
+    }
+    assert!(told.contains("nothing at `monitor-exit` is what `time` takes"));
+
+    let text = r#"<aspectj><aspects><concrete-aspect name="W">
+  <before pointcut="set(* a.Order.state) AND args(now) AND target(order)" invokeClass="acme.Log" invokeMethod="set(a.Order order, Object now)"/>
+  <after pointcut="get(* a.Order.*) AND within(a.B)" invokeClass="acme.Log" invokeMethod="got()"/>
+  <before pointcut="call(a.Order.new(int)) AND args(n)" invokeClass="acme.Log" invokeMethod="making(int n)"/>
+  <before pointcut="handler(java.io.IOException) AND args(e)" invokeClass="acme.Log" invokeMethod="caught(java.io.IOException e)"/>
+  <pointcut name="fields" expression="get(* a.Order.state)"/>
+</concrete-aspect></aspects></aspectj>"#;
+    let (told, lost) = made("aop.xml", text);
+    assert_eq!(lost, 1, "{told}");
+    for line in [
+        r#"at = { field-set = { type = "a.Order", name = "state" } }"#,
+        r#"before = "acme.Log.set(target, value)""#,
+        r#"at = { field-get = { type = "a.Order" } }"#,
+        r#"after = "acme.Log.got()""#,
+        r#"at = { new = { type = "a.Order", params = ["int"] } }"#,
+        r#"before = "acme.Log.making(arg(0))""#,
+        r#"at = { catch = "java.io.IOException" }"#,
+        r#"before = "acme.Log.caught(exception)""#,
+        "6 lost: fields, new objects and handlers are not recorded",
     ] {
         assert!(told.contains(line), "{line}: {told}");
     }
