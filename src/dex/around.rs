@@ -194,19 +194,11 @@ impl Split {
                 };
                 split.lines.insert(origin, layers.line);
                 for (number, layer) in layers.bound.iter().enumerate() {
-                    let own = match layer {
-                        Some(layer) if layer.has_own_hooks() => Advice::OWN,
-                        _ => Advice::default(),
-                    };
-                    let pair = match layer.as_ref().is_some_and(|layer| layer.around.is_some()) {
-                        true => Advice::default(),
-                        false => one.advice.without(Advice::OWN),
-                    };
-                    let advice = pair.with(own);
+                    let advice = one.advice_of(layer.as_deref());
                     if advice == Advice::default() {
                         continue;
                     }
-                    let hooks = layer.as_ref().filter(|_| own != Advice::default());
+                    let hooks = layer.as_ref().filter(|_| advice.has(Advice::OWN));
                     let bound = hooks.map(|layer| {
                         split.plan.bound.push(match number > 0 && layers.has_this {
                             true => Arc::new(taking_this(layer)),

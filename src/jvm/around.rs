@@ -115,19 +115,11 @@ pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> 
             }
             Ok(done) => {
                 for (index, layer) in done.layers {
-                    let own = match &layer {
-                        Some(layer) if layer.has_own_hooks() => Advice::OWN,
-                        _ => Advice::default(),
-                    };
-                    let pair = match layer.as_ref().is_some_and(|layer| layer.around.is_some()) {
-                        true => Advice::default(),
-                        false => one.advice.without(Advice::OWN),
-                    };
-                    let advice = pair.with(own);
+                    let advice = one.advice_of(layer.as_deref());
                     if advice == Advice::default() {
                         continue;
                     }
-                    let place = layer.filter(|_| own != Advice::default()).map(|layer| {
+                    let place = layer.filter(|_| advice.has(Advice::OWN)).map(|layer| {
                         split.plan.bound.push(layer);
                         split.plan.bound.len() as u32 - 1
                     });
