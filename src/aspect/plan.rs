@@ -36,6 +36,17 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// A method without hooks of its own, which has points.
+    pub fn bare(ty: u32, index: u32) -> Planned {
+        Planned {
+            ty,
+            index,
+            id: 0,
+            advice: Advice::default(),
+            bound: None,
+        }
+    }
+
     /// When hooks run of a layer of its hooks: the pair lies with the body, in the innermost one.
     pub fn advice_of(&self, layer: Option<&Bound>) -> Advice {
         let own = match layer {
@@ -115,6 +126,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a method has a hook in the place of its body.
+    pub fn has_around(&self) -> bool {
+        self.bound.iter().any(|bound| bound.around.is_some())
+    }
+
     /// A plan for these methods, ascending by type and index.
     pub fn new(methods: Vec<Planned>) -> Plan {
         Plan {
@@ -357,16 +373,14 @@ impl Planner<'_> {
         });
         let signature = method.details.signature()?;
         let subject = Subject {
-            ty: &self.name,
-            name: method.name,
-            signature: &signature,
             is_async: method.kinds.intersects(Kinds::ASYNC),
-            artifact: own.artifact,
-            adapters: own.adapters,
             keeps_body: method.details.keeps_body(),
-            is_call: false,
-            at: None,
             switched,
+            ..Subject::new(
+                (&self.name, method.name),
+                &signature,
+                (own.artifact, own.adapters),
+            )
         };
         match own.binder.bind(&meets, &subject) {
             Ok(bound) if bound.is_empty() && meets.iter().any(|(.., own)| own.around.is_some()) => {
@@ -441,17 +455,14 @@ impl Planner<'_> {
                     let redirect = match redirects.get(&key) {
                         Some(&known) => known,
                         None => {
+                            let signature = key.0.signature();
                             let subject = Subject {
-                                ty: site.ty,
-                                name: site.method,
-                                signature: &key.0.signature(),
-                                is_async: false,
-                                artifact: own.artifact,
-                                adapters: own.adapters,
-                                keeps_body: None,
                                 is_call: true,
-                                at: None,
-                                switched: None,
+                                ..Subject::new(
+                                    (site.ty, site.method),
+                                    &signature,
+                                    (own.artifact, own.adapters),
+                                )
                             };
                             let described = site.details.described();
                             let bound = own.binder.bind_call(

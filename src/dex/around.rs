@@ -35,7 +35,7 @@ use crate::dex::lower::own_frame::Names;
 use crate::dex::lower::registers::Width;
 use crate::dex::weave::{self as parts, Scratch, Woven};
 use crate::dex::write::file as new_file;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ type Place = (u32, u32);
 
 /// Weaves the planned methods of a dex file. `run` may use many threads; the result does not depend on it.
 pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) -> Result<Woven> {
-    if !plan.bound.iter().any(|bound| bound.around.is_some()) {
+    if !plan.has_around() {
         return parts::weave(dex, plan, scratch, run);
     }
     let mut leave: FxHashMap<Place, Reason> = FxHashMap::default();
@@ -145,12 +145,8 @@ impl Split {
         let mut out = Vec::new();
         let mut starts = Vec::new();
         let mut all: Vec<Part> = Vec::new();
-        let (mut first_type, mut added_types) = (0, 0);
-        let mut planned = &plan.methods[..];
-        for file in &dex.files {
-            let next_type = first_type + file.classes.len() as u32;
-            let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
-            planned = rest;
+        let mut added_types = 0;
+        for (file, ours, first_type) in parts::by_file(dex, plan)? {
             let mut splitting = Splitting::new(file, first_type)?;
             if ours.iter().any(|p| around(plan, p).is_some()) {
                 order::check(file)?;
@@ -179,7 +175,10 @@ impl Split {
                     ..*one
                 };
                 let methods = &splitting.class(class)?.methods;
-                let old = (methods.get(one.index as usize).ok_or_else(another_file)?).id;
+                let old = (methods
+                    .get(one.index as usize)
+                    .ok_or_else(parts::another_file)?)
+                .id;
                 let named = match &ids {
                     Some((ids, _)) => ids.remap.methods[old as usize],
                     None => old,
@@ -223,7 +222,6 @@ impl Split {
                     });
                 }
             }
-            first_type = next_type;
             split.is_broken |= splitting.is_broken;
             let ids = match ids {
                 Some((ids, _)) => ids,
@@ -239,9 +237,6 @@ impl Split {
             starts.push(out.len());
             new_file::write(file, &ids, scratch.bodies(), &mut out)?;
         }
-        if !planned.is_empty() {
-            return Err(another_file());
-        }
         if !split.lines.is_empty() {
             new_file::seal(&mut out, &starts);
             let last = dex.files.last().map_or(&[][..], |file| file.bytes);
@@ -256,11 +251,6 @@ impl Split {
         }
         Ok(split)
     }
-}
-
-#[cold]
-fn another_file() -> Error {
-    Error::usage("the plan is of another dex file")
 }
 
 /// The hooks of a planned method that has one in the place of its body.
@@ -430,7 +420,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             let number = one.ty - self.first_type;
             let class = self.class(number)?;
             let member = class.methods.get(one.index as usize).copied();
-            let member = member.ok_or_else(another_file)?;
+            let member = member.ok_or_else(parts::another_file)?;
             let is_split = class.is_split;
             let attempt = match is_split {
                 true => Err(Reason::AlreadyWoven.into()),

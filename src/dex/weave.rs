@@ -84,6 +84,31 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
     weave_named(dex, plan, &[], scratch, run)
 }
 
+/// The files of a dex file, each with the methods that are planned in it and the number of its first type.
+pub(crate) fn by_file<'d, 'a, 'p>(
+    dex: &'d Dex<'a>,
+    plan: &'p Plan,
+) -> Result<Vec<(&'d File<'a>, &'p [Planned], u32)>> {
+    let (mut planned, mut first_type) = (&plan.methods[..], 0);
+    let files = dex.files.iter().map(|file| {
+        let first = first_type;
+        first_type += file.classes.len() as u32;
+        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < first_type));
+        planned = rest;
+        (file, ours, first)
+    });
+    let files: Vec<_> = files.collect();
+    match planned.is_empty() {
+        true => Ok(files),
+        false => Err(another_file()),
+    }
+}
+
+#[cold]
+pub(crate) fn another_file() -> Error {
+    Error::usage("the plan is of another dex file")
+}
+
 /// The same; `named` has for each planned method the index of the one by whose name sections go, or is empty.
 pub(crate) fn weave_named(
     dex: &Dex<'_>,
@@ -99,12 +124,7 @@ pub(crate) fn weave_named(
     }
     let mut out = Vec::new();
     let mut starts = Vec::with_capacity(dex.files.len());
-    let mut planned = &plan.methods[..];
-    let mut first_type = 0;
-    for file in &dex.files {
-        let next_type = first_type + file.classes.len() as u32;
-        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
-        planned = rest;
+    for (file, ours, first_type) in by_file(dex, plan)? {
         let (names, rest) = named.split_at(ours.len().min(named.len()));
         named = rest;
         let file_plan = FilePlan {
@@ -113,7 +133,6 @@ pub(crate) fn weave_named(
             named: names,
             first_type,
         };
-        first_type = next_type;
         let ids = weave_bodies(file, file_plan, scratch, &mut woven.types, run)?;
         let ids = match ids {
             Some(ids) => ids,
@@ -128,9 +147,6 @@ pub(crate) fn weave_named(
         out.resize(out.len().next_multiple_of(4), 0);
         starts.push(out.len());
         new_file::write(file, &ids, &mut scratch.bodies, &mut out)?;
-    }
-    if !planned.is_empty() {
-        return Err(Error::usage("the plan is of another dex file"));
     }
     if woven.types.iter().any(|ty| ty.methods().len() > 0) {
         new_file::seal(&mut out, &starts);
@@ -149,19 +165,13 @@ pub(crate) fn list(
     outcome: impl Fn(&Planned) -> std::result::Result<u32, Reason>,
 ) -> Result<Vec<WovenType>> {
     let mut types = Vec::new();
-    let mut planned = &plan.methods[..];
-    let mut first_type = 0;
-    for file in &dex.files {
-        let next_type = first_type + file.classes.len() as u32;
-        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
-        planned = rest;
+    for (file, ours, first_type) in by_file(dex, plan)? {
         let file_plan = FilePlan {
             whole: Some(plan),
             planned: ours,
             named: &[],
             first_type,
         };
-        first_type = next_type;
         scratch.gather(file, file_plan)?;
         for (planned, of) in ours.iter().zip(&mut scratch.outcomes) {
             match outcome(planned) {

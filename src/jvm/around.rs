@@ -58,11 +58,6 @@ pub struct Split {
     pub left: Vec<(u32, Reason)>,
 }
 
-/// Whether a plan has hooks in the places of bodies.
-pub fn has_around(plan: &Plan) -> bool {
-    plan.bound.iter().any(|bound| bound.around.is_some())
-}
-
 /// Whether a class is split already.
 pub fn is_split(class: &Class<'_>) -> bool {
     let is_body = |method: &MethodInfo| {

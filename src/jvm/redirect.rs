@@ -133,6 +133,8 @@ fn in_place(
     additions.reset(&class.pool);
     let mut rest = class.bytes[class.pool.end()..].to_vec();
     let mut kept = Vec::with_capacity(calls.len());
+    // The new objects of the method at hand.
+    let mut made: Option<(u32, Vec<points::New>)> = None;
     for call in calls {
         let method = &class.methods[call.index as usize];
         let Some(code) = class.code(method)? else {
@@ -147,7 +149,10 @@ fn in_place(
         match placed(plan, &call) {
             Some(placed) if placed.when != Where::Replace => continue,
             Some(placed) if placed.point.kind == PointKind::New => {
-                let made = points::new_objects(class, &code)?;
+                if made.as_ref().is_none_or(|(index, _)| *index != call.index) {
+                    made = Some((call.index, points::new_objects(class, &code)?));
+                }
+                let made = made.as_ref().map_or(&[][..], |(_, made)| made);
                 let Ok(place) = made.binary_search_by_key(&call.at, |made| made.called) else {
                     continue;
                 };
@@ -221,13 +226,7 @@ fn around_points(bytes: &[u8], plan: &Plan, calls: &[Redirected]) -> Result<(Vec
         if insertions.at.is_empty() {
             continue;
         }
-        let planned = Planned {
-            ty: 0,
-            index,
-            id: 0,
-            advice: Advice::default(),
-            bound: None,
-        };
+        let planned = Planned::bare(0, index);
         let wanted = lower::Wanted {
             planned: &planned,
             bound: None,

@@ -70,7 +70,7 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
         }));
         return Ok(Woven { bytes: None, ty });
     }
-    if around::has_around(plan) {
+    if plan.has_around() {
         return weave_split(class, plan, scratch, ty);
     }
     put_tail(class, plan, scratch, &mut ty)?;
@@ -141,7 +141,7 @@ fn refusal(class: &Class<'_>, name: &str, plan: &Plan) -> Option<Reason> {
         Some(Reason::Foundation)
     } else if class.is_woven()
         || calls_adapters(class, plan)
-        || (around::has_around(plan) && around::is_split(class))
+        || (plan.has_around() && around::is_split(class))
     {
         Some(Reason::AlreadyWoven)
     } else if class.pool.count() > u16::MAX - MAX_ADDITIONS {

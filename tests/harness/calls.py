@@ -382,27 +382,33 @@ before = "Acme.Each.Call(method)"
 """
 
 
-def roslyn(score, folder):
+def in_compiler(score, folder, name, hooks, rules, sources, told_as, at_least):
+    """The C# compiler with hooks in it makes the same assembly of these sources, and every method of it compiles as unwoven."""
     api = dotnet.mono_libraries() / "4.7.2-api"
-    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{folder / 'each.dll'}",
-         SOURCES / "dotnet" / "Each.cs"])
-    (folder / "weave.toml").write_text(EACH_SYSTEM_CALL)
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}",
+         f"-out:{folder / hooks.with_suffix('.dll').name.lower()}", hooks])
+    (folder / "weave.toml").write_text(rules)
     plain, woven = folder / "plain", folder / "woven"
     shutil.copytree(dotnet.compiler().parent, plain)
     told = run([weave_binary(), "--rules", folder / "weave.toml", plain, woven]).stderr
-    calls = re.search(r"redirected ([\d,]+) calls", told)
-    score.check("roslyn: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 9_000, told[-400:])
+    found = re.search(told_as, told)
+    score.check(f"{name}: there are hooks", bool(found) and int(found[1].replace(",", "")) > at_least, told[-400:])
     made = {}
     for which in (plain, woven):
         out = fresh(folder / f"out-{which.name}") / "out.exe"
         done = run([*dotnet.host("core8"), which / "csc.dll", "-nologo", "-deterministic", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-out:{out}",
-                    SOURCES / "dotnet" / "Calls.cs", SOURCES / "dotnet" / "Audit.cs"], check=False, env=ENVIRONMENT)
+                    *sources], check=False, env=ENVIRONMENT)
         made[which.name] = out.read_bytes() if out.exists() else done.stdout[-500:] + done.stderr[-1500:]
-    score.check("roslyn: the same assembly", isinstance(made["woven"], bytes) and made["plain"] == made["woven"],
+    score.check(f"{name}: the same assembly", isinstance(made["woven"], bytes) and made["plain"] == made["woven"],
                 f"{len(made['woven'])} bytes" if isinstance(made["woven"], bytes) else made["woven"])
-    group = check_dotnet.Set("calls", plain, list(dotnet.COMPILER), check_dotnet.host("core8"))
+    group = check_dotnet.Set(name, plain, list(dotnet.COMPILER), check_dotnet.host("core8"))
     group.woven, group.told = woven, {name: {"methods": 1} for name in dotnet.COMPILER}
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+
+
+def roslyn(score, folder):
+    sources = [SOURCES / "dotnet" / "Calls.cs", SOURCES / "dotnet" / "Audit.cs"]
+    in_compiler(score, folder, "roslyn", SOURCES / "dotnet" / "Each.cs", EACH_SYSTEM_CALL, sources, r"redirected ([\d,]+) calls", 9_000)
 
 
 EVERY_POINT_OF_DOTNET = """version = 1
@@ -439,27 +445,9 @@ before = "Acme.Every.Point(exception, null)"
 
 
 def points_roslyn(score, folder):
-    """Every point in the C# compiler has hooks: it makes the same assembly, and every method compiles as unwoven."""
-    api = dotnet.mono_libraries() / "4.7.2-api"
-    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{folder / 'every.dll'}",
-         POINTS / "dotnet" / "Every.cs"])
-    (folder / "weave.toml").write_text(EVERY_POINT_OF_DOTNET)
-    plain, woven = folder / "plain", folder / "woven"
-    shutil.copytree(dotnet.compiler().parent, plain)
-    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, woven]).stderr
-    hooks = re.search(r"put ([\d,]+) hooks", told)
-    score.check("points-roslyn: hooks at points", bool(hooks) and int(hooks[1].replace(",", "")) > 100_000, f"{hooks[1]} hooks" if hooks else told[-400:])
-    made = {}
-    for which in (plain, woven):
-        out = fresh(folder / f"out-{which.name}") / "out.exe"
-        done = run([*dotnet.host("core8"), which / "csc.dll", "-nologo", "-deterministic", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-out:{out}",
-                    SOURCES / "dotnet" / "Calls.cs"], check=False, env=ENVIRONMENT)
-        made[which.name] = out.read_bytes() if done.returncode == 0 else (done.stdout + done.stderr)[-2000:]
-    score.check("points-roslyn: the same assembly", isinstance(made["woven"], bytes) and made["plain"] == made["woven"],
-                f"{len(made['woven'])} bytes" if isinstance(made["woven"], bytes) else made["woven"])
-    group = check_dotnet.Set("points", plain, list(dotnet.COMPILER), check_dotnet.host("core8"))
-    group.woven, group.told = woven, {name: {"methods": 1} for name in dotnet.COMPILER}
-    check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+    """Every point in the C# compiler has hooks."""
+    sources = [SOURCES / "dotnet" / "Calls.cs"]
+    in_compiler(score, folder, "points-roslyn", POINTS / "dotnet" / "Every.cs", EVERY_POINT_OF_DOTNET, sources, r"put ([\d,]+) hooks", 100_000)
 
 
 EVERY = {"program": program, "points": points, "points-dotnet": points_dotnet, "points-roslyn": points_roslyn, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}

@@ -263,7 +263,7 @@ namespace Weave.Runtime
             toCount = Dearest(control, total, times, old, 1, cost, share);
         }
 
-        /// <summary>Of methods for which something was decided so often, those with most calls, until the others take no more than their share.</summary>
+        /// <summary>Of the methods about which so many decisions came before, those with most calls, until the others take no more than their share.</summary>
         private List<int> Dearest(Control control, Tally total, Tally times, Tally old, int decisions, long each, long share)
         {
             long all = 0;
@@ -273,13 +273,10 @@ namespace Weave.Runtime
             {
                 var id = (int)cells[i];
                 long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
-                if (n <= 0 || times != null && times.Count(id) >= cells[i + 1] * Worthwhile)
+                bool isDear = times == null || times.Count(id) < cells[i + 1] * Worthwhile;
+                if (n > 0 && isDear && decided.Count(id) == decisions && control.SlowerThan(id) >= 0)
                 {
-                    continue;
-                }
-                all += n;
-                if (decided.Count(id) == decisions && control.SlowerThan(id) >= 0)
-                {
+                    all += n;
                     order.Add(Math.Min(n, int.MaxValue) << 32 | (long)(uint)id);
                 }
             }

@@ -679,7 +679,7 @@ namespace Weave.Runtime
             bool known = !Busy && beyond == 0 && top >= 0 && frames[top].Id == id && frames[top].Sum != null;
             long start = known ? frames[top].Start : now;
             Stop(id, now, failed);
-            if (known && (failed || now - start >= slow))
+            if (known && (failed || now - start > slow))
             {
                 long took = Math.Max(0, now - start);
                 long[] escape = { Format.Escape(Format.Slow, 2, id), start, failed ? took | 1L << 63 : took };

@@ -46,6 +46,28 @@ pub struct Subject<'a> {
     pub switched: Option<i32>,
 }
 
+impl<'a> Subject<'a> {
+    /// A method of which nothing else is to be said: its type and name, and the artifact with the package of adapters.
+    pub fn new(
+        (ty, name): (&'a str, &'a str),
+        signature: &'a Signature,
+        (artifact, adapters): (&'a str, &'a str),
+    ) -> Subject<'a> {
+        Subject {
+            ty,
+            name,
+            signature,
+            is_async: false,
+            artifact,
+            adapters,
+            keeps_body: None,
+            is_call: false,
+            at: None,
+            switched: None,
+        }
+    }
+}
+
 /// Binds calls; knows hooks, and which type is a subtype of which.
 #[derive(Clone, Copy)]
 pub struct Binder<'a> {

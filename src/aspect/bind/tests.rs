@@ -228,16 +228,9 @@ fn bind_switched(
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
         .collect();
     let subject = Subject {
-        ty: "app/Db",
-        name,
-        signature: method,
-        is_async: false,
-        artifact: "app.jar",
-        adapters: "weave/hooks",
         keeps_body: (name == "old").then_some("it is old"),
-        is_call: false,
-        at: None,
         switched,
+        ..Subject::new(("app/Db", name), method, ("app.jar", "weave/hooks"))
     };
     binder
         .bind(&meets, &subject)
@@ -736,16 +729,8 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             variadic: false,
         };
         let subject = Subject {
-            ty: "App.Db",
-            name: "Query",
-            signature: &signature,
             is_async: true,
-            artifact: "App.dll",
-            adapters: "",
-            keeps_body: None,
-            is_call: false,
-            at: None,
-            switched: None,
+            ..Subject::new(("App.Db", "Query"), &signature, ("App.dll", ""))
         };
         let binder = Binder {
             catalog: &catalog,
@@ -817,17 +802,14 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         result: of.result,
         reference: 0,
     };
+    let signature = callee.signature();
     let subject = Subject {
-        ty: "java/util/Map",
-        name: "get",
-        signature: &callee.signature(),
-        is_async: false,
-        artifact: "app.jar",
-        adapters: "weave/hooks",
-        keeps_body: None,
         is_call: true,
-        at: None,
-        switched: None,
+        ..Subject::new(
+            ("java/util/Map", "get"),
+            &signature,
+            ("app.jar", "weave/hooks"),
+        )
     };
     binder
         .bind_call(&meets, &subject, text, &callee)
@@ -1144,17 +1126,10 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         result,
         reference: 0,
     };
+    let signature = callee.signature();
     let subject = Subject {
-        ty: "App.Store",
-        name: "Get",
-        signature: &callee.signature(),
-        is_async: false,
-        artifact: "App.dll",
-        adapters: "<Weave>",
         is_call: true,
-        at: None,
-        switched: None,
-        keeps_body: None,
+        ..Subject::new(("App.Store", "Get"), &signature, ("App.dll", "<Weave>"))
     };
     let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
     bound.unwrap_or_else(|wrong| panic!("{}", wrong[0].title))
@@ -1475,18 +1450,7 @@ fn delegate(
         no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
-    let subject = Subject {
-        ty: "App.Db",
-        name: "Query",
-        signature: method,
-        is_async: false,
-        artifact: "App.dll",
-        adapters: "",
-        keeps_body: None,
-        is_call: false,
-        at: None,
-        switched: None,
-    };
+    let subject = Subject::new(("App.Db", "Query"), method, ("App.dll", ""));
     let bound = binder.bind(&[(0, name, own)], &subject);
     let bound = bound.map_err(|wrong| wrong[0].title.clone())?;
     let call = &bound.around.as_ref().unwrap().call;

@@ -634,14 +634,7 @@ impl TypeMatcher<'_> {
         if !(at.ty.as_ref()).is_none_or(|names| Name::with(ty, |name| names.has(name))) {
             return false;
         }
-        at.params.as_ref().is_none_or(|params| {
-            let mut state = params.start();
-            site.details.parameters(&mut |ty| match mapping {
-                Some(mapping) => params.next(&mut state, &mapping.type_name(ty)),
-                None => params.next(&mut state, ty),
-            });
-            params.is_match(state)
-        })
+        self.has_params(at, |each| site.details.parameters(each))
     }
 
     /// Whether an aspect of points means one.
@@ -657,9 +650,14 @@ impl TypeMatcher<'_> {
         {
             return false;
         }
+        self.has_params(at, |each| site.details.parameters(each))
+    }
+
+    /// Whether the parameters that are shown are those that an aspect names, if it names any.
+    fn has_params(&self, at: &At, show: impl FnOnce(&mut dyn FnMut(&str))) -> bool {
         at.params.as_ref().is_none_or(|params| {
             let mut state = params.start();
-            site.details.parameters(&mut |ty| match mapping {
+            show(&mut |ty| match &self.matcher.mapping {
                 Some(mapping) => params.next(&mut state, &mapping.type_name(ty)),
                 None => params.next(&mut state, ty),
             });

@@ -7,9 +7,9 @@ use crate::cil::il::body::ClauseKind;
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::has_il;
-use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::{self, MethodSignature, kind};
-use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::metadata::tables::{token, token_row, token_table};
 use crate::cil::scan::{sites, types};
 use crate::error::{Error, Kind, Result};
 
@@ -43,15 +43,15 @@ fn field(image: &Image<'_>, named: u32) -> Result<Field> {
             ),
             is_init_only: row.get(column::field::FLAGS) & INIT_ONLY != 0,
         }),
-        table::MEMBER_REF => Ok(Field {
-            name: row.get(column::member_ref::NAME),
-            signature: row.get(column::member_ref::SIGNATURE),
-            owner: decode(
-                &coded::MEMBER_REF_PARENT,
-                row.get(column::member_ref::CLASS),
-            )?,
-            is_init_only: false,
-        }),
+        table::MEMBER_REF => {
+            let (name, signature, owner) = sites::member_ref(&row)?;
+            Ok(Field {
+                name,
+                signature,
+                owner,
+                is_init_only: false,
+            })
+        }
         _ => Err(wrong()),
     }
 }

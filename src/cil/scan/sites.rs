@@ -9,7 +9,7 @@ use crate::cil::image::Image;
 use crate::cil::metadata::flags::{has_il, method_flag};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{self, MethodSignature, kind};
-use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::metadata::tables::{Row, decode, token, token_row, token_table};
 use crate::cil::scan::types;
 use crate::error::{Error, Kind, Result};
 
@@ -116,6 +116,16 @@ pub(super) struct Resolved {
     is_instance: bool,
 }
 
+/// Name, signature and parent of a row of `MemberRef` (ECMA-335 II.22.25).
+pub(super) fn member_ref(row: &Row<'_>) -> Result<(u32, u32, u32)> {
+    let parent = row.get(column::member_ref::CLASS);
+    Ok((
+        row.get(column::member_ref::NAME),
+        row.get(column::member_ref::SIGNATURE),
+        decode(&coded::MEMBER_REF_PARENT, parent)?,
+    ))
+}
+
 pub(super) fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
     let metadata = &image.metadata;
     let row = metadata.tables.row(token_table(token), token_row(token))?;
@@ -133,16 +143,16 @@ pub(super) fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
             flags: Some(row.get(column::method_def::FLAGS)),
             is_instance: false,
         }),
-        table::MEMBER_REF => Ok(Resolved {
-            name: row.get(column::member_ref::NAME),
-            signature: row.get(column::member_ref::SIGNATURE),
-            owner: decode(
-                &coded::MEMBER_REF_PARENT,
-                row.get(column::member_ref::CLASS),
-            )?,
-            flags: None,
-            is_instance: false,
-        }),
+        table::MEMBER_REF => {
+            let (name, signature, owner) = member_ref(&row)?;
+            Ok(Resolved {
+                name,
+                signature,
+                owner,
+                flags: None,
+                is_instance: false,
+            })
+        }
         table::METHOD_SPEC => {
             let method = decode(
                 &coded::METHOD_DEF_OR_REF,

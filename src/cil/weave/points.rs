@@ -182,21 +182,34 @@ pub(crate) struct Method<'m, 'i, 'a> {
 }
 
 impl Method<'_, '_, '_> {
-    /// `None` where something cannot be written.
+    /// What goes around the points of the one method that has them; `None` where something cannot be written.
     pub fn around(&self, calls: &[Redirected]) -> Result<Option<Around>> {
         let mut all = Around {
             points: Points::default(),
             locals: (Vec::new(), 0),
         };
+        let takes_names = |call: &&Redirected| {
+            let placed = self.redirects[call.redirect as usize].placed.as_ref();
+            placed.is_some_and(|placed| placed.passed.iter().any(|one| name_of(*one).is_some()))
+        };
+        let names = match calls.iter().find(takes_names) {
+            Some(call) => names(self.image, call.ty, call.index)?,
+            None => Default::default(),
+        };
         for same in calls.chunk_by(|a, b| a.at == b.at) {
-            if self.at(same, &mut all)?.is_none() {
+            if self.at(same, &names, &mut all)?.is_none() {
                 return Ok(None);
             }
         }
         Ok(Some(all))
     }
 
-    fn at(&self, calls: &[Redirected], all: &mut Around) -> Result<Option<()>> {
+    fn at(
+        &self,
+        calls: &[Redirected],
+        names: &[String; 3],
+        all: &mut Around,
+    ) -> Result<Option<()>> {
         let insn = instruction(self.body.code, calls[0].at)?;
         let (mut before, mut behind) = (Code::default(), Code::default());
         let mut saved = Saved {
@@ -209,11 +222,6 @@ impl Method<'_, '_, '_> {
             let Some(placed) = &redirect.placed else {
                 continue;
             };
-            let takes_names = placed.passed.iter().any(|one| name_of(*one).is_some());
-            let names = match takes_names {
-                true => names(self.image, call.ty, call.index)?,
-                false => Default::default(),
-            };
             let method = match self.tokens.get(call.redirect as usize) {
                 Some(Ok(method)) => *method,
                 _ => return Ok(None),
@@ -222,15 +230,13 @@ impl Method<'_, '_, '_> {
             all.points.max_stack = all.points.max_stack.max(passed + 4);
             let put = match placed.when {
                 Where::Replace => {
-                    extras = Some((placed, names));
+                    extras = Some(placed);
                     Some(())
                 }
-                Where::Before => {
-                    self.before(placed, (method, &names), &mut saved, &mut before, all)
-                }
+                Where::Before => self.before(placed, (method, names), &mut saved, &mut before, all),
                 Where::After => {
                     saved.save(self, placed, &mut before, all);
-                    let what = (insn.opcode, method, &names);
+                    let what = (insn.opcode, method, names);
                     self.behind(placed, what, &saved, &mut behind, all)
                 }
             };
@@ -238,8 +244,8 @@ impl Method<'_, '_, '_> {
                 return Ok(None);
             }
         }
-        if let Some((placed, names)) = extras
-            && self.more(placed, &names, &mut before).is_none()
+        if let Some(placed) = extras
+            && self.more(placed, names, &mut before).is_none()
         {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
-use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::plan::Plan;
+use crate::aspect::advice::Reason;
+use crate::aspect::plan::{self, Plan};
 use crate::aspect::woven::WovenType;
 use crate::cil::{self, Written};
 use crate::container::input::Input;
@@ -622,13 +622,7 @@ fn add_points(methods: &mut cil::Methods, plan: &Plan) {
             .binary_search_by_key(&(ty, index), |p| (p.ty, p.index))
             .is_err()
         {
-            methods.planned.push(crate::aspect::plan::Planned {
-                ty,
-                index,
-                id: 0,
-                advice: Advice::default(),
-                bound: None,
-            });
+            methods.planned.push(plan::Planned::bare(ty, index));
         }
     }
     methods.planned.sort_by_key(|p| (p.ty, p.index));

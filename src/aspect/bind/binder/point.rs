@@ -138,6 +138,20 @@ impl AtPoint<'_> {
     }
 }
 
+impl AtPoint<'_> {
+    /// What is wrong with an aspect here.
+    fn misfit(&self, aspect: Meets<'_>, span: Range<usize>, title: &str, help: &str) -> Misfit {
+        Misfit {
+            source: Arc::clone(&aspect.2.source),
+            span,
+            title: title.to_owned(),
+            what: "at".into(),
+            method: self.shown.to_owned(),
+            help: Some(help.to_owned()),
+        }
+    }
+}
+
 /// What a field holds, or gets.
 const VALUE: &str = "value";
 
@@ -170,17 +184,10 @@ impl Binder<'_> {
                 ..at
             };
             let owner = at.point.owner.name().unwrap_or_default();
+            let signature = at.point.signature();
             let subject = Subject {
-                ty: owner,
-                name: &at.point.name,
-                signature: &at.point.signature(),
-                is_async: false,
-                artifact,
-                adapters,
-                keeps_body: None,
-                is_call: false,
                 at: Some(&at),
-                switched: None,
+                ..Subject::new((owner, &at.point.name), &signature, (artifact, adapters))
             };
             all.push(self.placed(aspect, &subject, &at, hooks)?);
         }
@@ -283,37 +290,16 @@ impl Binder<'_> {
     /// What is thrown cannot be looked for.
     pub fn unknown_thrown(&self, aspect: Meets<'_>, at: &AtPoint<'_>, title: &str) -> Misfit {
         let thrown = aspect.2.at.as_ref().and_then(|at| at.thrown.as_ref());
-        Misfit {
-            source: Arc::clone(&aspect.2.source),
-            span: thrown.map_or(0..0, |thrown| thrown.span.clone()),
-            title: title.to_owned(),
-            what: "at".into(),
-            method: at.shown.to_owned(),
-            help: Some("name a public type above it".into()),
-        }
+        let span = thrown.map_or(0..0, |thrown| thrown.span.clone());
+        at.misfit(aspect, span, title, "name a public type above it")
     }
 
     /// Two aspects replace one point.
     pub fn replaced_twice(&self, aspect: Meets<'_>, at: &AtPoint<'_>) -> Misfit {
-        let subject = Subject {
-            ty: "",
-            name: "",
-            signature: &at.point.signature(),
-            is_async: false,
-            artifact: "",
-            adapters: "",
-            keeps_body: None,
-            is_call: false,
-            at: Some(at),
-            switched: None,
-        };
         let written = aspect.2.replace.as_ref();
-        Binding::new(self, &subject, aspect, false).complains(
-            written.map_or(0..0, |written| written.name.clone()),
-            "two aspects replace the same point".into(),
-            "of",
-            Some("narrow `at` or `match` of one of them".into()),
-        )
+        let span = written.map_or(0..0, |written| written.name.clone());
+        let help = "narrow `at` or `match` of one of them";
+        at.misfit(aspect, span, "two aspects replace the same point", help)
     }
 }
 

@@ -37,6 +37,10 @@ final class Budget {
     private final IdMap before = new IdMap();
     private final IdMap countedBefore = new IdMap();
 
+    /** What threads that live have counted and summed up, at this look. */
+    private final ArrayList<Tally> tallies = new ArrayList<Tally>();
+    private final ArrayList<Sums> tables = new ArrayList<Sums>();
+
     private final Sample sample = new Sample();
     private long looked = System.nanoTime();
     /** Seconds between the last two looks. */
@@ -69,6 +73,11 @@ final class Budget {
         time = (now - looked) / 1e9;
         looked = now;
         soon = false;
+        tallies.clear();
+        tables.clear();
+        if (decided.size() > 0) {
+            store.live(tallies, tables);
+        }
         return true;
     }
 
@@ -103,13 +112,8 @@ final class Budget {
 
     /** The methods that are to be counted from now on, ascending. */
     int[] tooDear() {
-        if (decided.size() == 0) {
-            return new int[0];
-        }
         IdMap calls = new IdMap();
         IdMap times = new IdMap();
-        ArrayList<Sums> tables = new ArrayList<Sums>();
-        store.sums(tables);
         for (Sums table : tables) {
             for (Sum sum : table.all()) {
                 if (sum != null && decided.get((int) sum.key, 0) == Modes.AGGREGATE) {
@@ -145,11 +149,8 @@ final class Budget {
 
     /** The methods whose calls are not even counted from now on, ascending. */
     int[] hopeless() {
-        if (decided.size() == 0) {
-            return new int[0];
-        }
         Tally sum = new Tally();
-        for (Tally one : store.tallies()) {
+        for (Tally one : tallies) {
             one.addTo(sum);
         }
         ArrayList<long[]> candidates = new ArrayList<long[]>();

@@ -328,22 +328,7 @@ final class Store {
             if (!gate.enter(self, false)) {
                 return false;
             }
-            for (Lane lane : lanes) {
-                if (!lane.tally.isEmpty()) {
-                    live.add(lane.tally);
-                }
-                if (!lane.table.isEmpty()) {
-                    liveSums.add(lane.table);
-                }
-            }
-            for (Slots.Slot slot : slots.slots) {
-                if (!slot.tally.isEmpty()) {
-                    live.add(slot.tally);
-                }
-                if (!slot.sums.isEmpty()) {
-                    liveSums.add(slot.sums);
-                }
-            }
+            collect(live, liveSums);
             gone.addAll(dead);
             goneSums.addAll(deadSums);
             dead.clear();
@@ -381,25 +366,13 @@ final class Store {
         }
     }
 
-    /** What threads that live have counted; nothing if another thread held the gate too long. */
-    ArrayList<Tally> tallies() {
-        ArrayList<Tally> all = new ArrayList<Tally>();
+    /** What threads that live have counted and summed up; nothing if another thread held the gate too long. */
+    void live(ArrayList<Tally> tallies, ArrayList<Sums> sums) {
         Thread self = Thread.currentThread();
         try {
-            if (!gate.enter(self, false)) {
-                return all;
+            if (gate.enter(self, false)) {
+                collect(tallies, sums);
             }
-            for (Lane lane : lanes) {
-                if (!lane.tally.isEmpty()) {
-                    all.add(lane.tally);
-                }
-            }
-            for (Slots.Slot slot : slots.slots) {
-                if (!slot.tally.isEmpty()) {
-                    all.add(slot.tally);
-                }
-            }
-            return all;
         } finally {
             if (gate.owner == self) {
                 gate.owner = null;
@@ -407,26 +380,21 @@ final class Store {
         }
     }
 
-    /** The sums of threads that live; none if another thread held the gate too long. */
-    void sums(ArrayList<Sums> all) {
-        Thread self = Thread.currentThread();
-        try {
-            if (!gate.enter(self, false)) {
-                return;
+    private void collect(ArrayList<Tally> tallies, ArrayList<Sums> sums) {
+        for (Lane lane : lanes) {
+            if (!lane.tally.isEmpty()) {
+                tallies.add(lane.tally);
             }
-            for (Lane lane : lanes) {
-                if (!lane.table.isEmpty()) {
-                    all.add(lane.table);
-                }
+            if (!lane.table.isEmpty()) {
+                sums.add(lane.table);
             }
-            for (Slots.Slot slot : slots.slots) {
-                if (!slot.sums.isEmpty()) {
-                    all.add(slot.sums);
-                }
+        }
+        for (Slots.Slot slot : slots.slots) {
+            if (!slot.tally.isEmpty()) {
+                tallies.add(slot.tally);
             }
-        } finally {
-            if (gate.owner == self) {
-                gate.owner = null;
+            if (!slot.sums.isEmpty()) {
+                sums.add(slot.sums);
             }
         }
     }

@@ -51,56 +51,56 @@ public final class Values {
 
     public static void value(boolean v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(char v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(Format.UNIT, v, place, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(int v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(Format.SIGNED, v, place, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(long v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(Format.SIGNED, v, place, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(float v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(Format.FLOAT, Float.floatToRawIntBits(v) & 0xFFFF_FFFFL, place, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(double v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(Format.DOUBLE, Double.doubleToRawLongBits(v), place, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(String v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(v, Format.STRING, place, limit, mask, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     public static void value(Object v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(v, Format.STRING, place, limit, mask, id);
+            value(v, place, limit, mask, id);
         }
     }
 
     /** The same for what the object's {@code toString} says. While that runs, its thread records nothing. */
     public static void text(Object v, int place, int limit, String mask, int id, int state) {
         if (Switched.isRecorded(state)) {
-            Hooks.value(v, Format.OTHER, place, limit, mask, id);
+            text(v, place, limit, mask, id);
         }
     }
 }
