@@ -416,10 +416,13 @@ enum Location {
         kind: &'static str,
         ty: Option<String>,
         field: Option<String>,
-        line: u32,
+        line: i32,
         is_after: bool,
     },
 }
+
+/// What btrace writes in place of a line's number.
+const EVERY_LINE: i32 = -1;
 
 /// btrace's kinds of points, and those of rules.
 const POINTS: [(&str, &str); 8] = [
@@ -459,7 +462,7 @@ fn location(text: &str) -> Option<Location> {
         let is_said = match *kind {
             "field-get" | "field-set" => method.is_none(),
             "new" => method.is_none() && field.is_none(),
-            "line" => line > 0,
+            "line" => line > 0 || line == EVERY_LINE,
             _ => ty.is_none() && method.is_none() && field.is_none(),
         };
         let point = Location::Point {
@@ -500,9 +503,10 @@ fn probe(
     sink: &mut Sink,
 ) {
     let mut class = None;
-    let mut method = handler.name.to_owned();
+    let mut method = None;
     let mut signature = None;
     let mut place = Location::Method("enter");
+    let mut level = None;
     for (key, value) in arguments(text) {
         match key {
             "location" => match location(value) {
@@ -519,11 +523,12 @@ fn probe(
                 };
                 match key {
                     "clazz" => class = Some(value),
-                    "method" => method = value,
+                    "method" => method = Some(value),
                     _ => signature = Some(value),
                 }
             }
-            "enableAt" | "exactTypeMatch" => sink.told(line, format!("`{key}` is left out")),
+            "enableAt" => level = Some(level_of(value)),
+            "exactTypeMatch" => sink.told(line, "`exactTypeMatch` is left out"),
             _ => sink.lost(line, format!("`{key}` cannot be said")),
         }
     }
@@ -536,12 +541,17 @@ fn probe(
         None => pattern("type", &class),
     };
     let mut table = Table::of(type_key, type_pattern);
-    let (key, name) = pattern("method", &method);
-    if table.has(key) {
-        sink.lost(line, "annotations of a type and of a method at once");
-        return;
+    // btrace finds a line in any method of the class, whatever the script says.
+    let is_line = matches!(place, Location::Point { kind: "line", .. });
+    if let Some(method) = method.filter(|method| !method.is_empty() && !is_line) {
+        let name = if method == "#" { handler.name } else { &method };
+        let (key, name) = pattern("method", name);
+        if table.has(key) {
+            sink.lost(line, "annotations of a type and of a method at once");
+            return;
+        }
+        table = table.with(key, name);
     }
-    table = table.with(key, name);
     if table.has("annotation") {
         sink.told(
             line,
@@ -587,7 +597,13 @@ fn probe(
         // A value of the start belongs to the record of the start, and a duration to both.
         Location::Method(advice) => {
             let is_split = advice != "enter" && (handler.is_timed || takes_start(&draft));
-            match is_split {
+            if let Some(level) = level.take() {
+                draft.level = Some(level);
+                if level == "debug" {
+                    sink.told(line, "it is off until `weave control --level debug`");
+                }
+            }
+            match is_split || draft.level.is_some() {
                 true => sink.told(line, "calls are recorded from their beginning to their end"),
                 false => draft.advice = vec![advice],
             }
@@ -633,7 +649,31 @@ fn probe(
             draft.hooks = vec![(key, call)];
         }
     }
+    if level.is_some() {
+        sink.told(
+            line,
+            "`enableAt` is left out: hooks at points and recorded calls have no level",
+        );
+    }
     sink.drafts.push(draft);
+}
+
+/// The level of an aspect whose handler runs where btrace's level, which is 0 at first, is as `@Level(">=1")` says.
+fn level_of(value: &str) -> &'static str {
+    let said: String = value
+        .chars()
+        .filter(|c| "<>=-0123456789".contains(*c))
+        .collect();
+    let number = said.trim_start_matches(['<', '>', '=']);
+    let at: i64 = number.parse().unwrap_or(0);
+    let is_on = match &said[..said.len() - number.len()] {
+        "" | ">=" => 0 >= at,
+        ">" => 0 > at,
+        "<=" => 0 <= at,
+        "<" => 0 < at,
+        _ => 0 == at,
+    };
+    if is_on { "info" } else { "debug" }
 }
 
 /// A point of a location, as a rule names it.
@@ -641,7 +681,7 @@ fn pointed(
     kind: &'static str,
     ty: Option<&str>,
     field: Option<&str>,
-    line: u32,
+    line: i32,
     handler: &Handler<'_>,
     imports: &BTreeMap<&str, &str>,
 ) -> Result<Point, String> {
@@ -666,7 +706,7 @@ fn pointed(
                 false => table,
             })
         }
-        "line" => What::Line(line),
+        "line" => u32::try_from(line).map_or(What::Any, What::Line),
         "throw" | "catch" => {
             let taken = handler.all.iter().find(|(annotation, ..)| {
                 matches!(annotation.as_deref(), None | Some("TargetInstance"))

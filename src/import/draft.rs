@@ -123,6 +123,8 @@ pub struct Draft {
     pub at: Option<Point>,
     /// When calls are recorded; always if nothing is said.
     pub advice: Vec<&'static str>,
+    /// Calls are recorded whole, and can be switched.
+    pub level: Option<&'static str>,
     /// Values that are recorded.
     pub record: Vec<String>,
     /// Hooks of one's own, by their keys.
@@ -170,6 +172,9 @@ impl Draft {
         }
         if !self.excludes.is_empty() {
             tables(&mut out, "exclude", &self.excludes);
+        }
+        if let Some(level) = self.level {
+            out.push_str(&format!("level = {}\n", quoted(level)));
         }
         // Calls are recorded only where the rule says so.
         let says_nothing = self.record.is_empty() && self.hooks.is_empty();

@@ -639,7 +639,7 @@ impl TypeMatcher<'_> {
 
     /// Whether an aspect of points means one.
     pub fn means_point(&self, at: &At, site: &PointSite<'_>) -> bool {
-        if at.kind != site.kind || at.line != site.line {
+        if at.kind != site.kind || (at.line != 0 && at.line != site.line) {
             return false;
         }
         let mapping = self.matcher.mapping.as_ref();
