@@ -219,6 +219,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "native",
             "image",
             "refusal",
+            "machines",
             "scan",
             "symbols",
             "rewrite",

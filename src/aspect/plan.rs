@@ -79,7 +79,11 @@ pub struct Redirected {
     /// The type and the method that make it, numbered as in [`Planned`].
     pub ty: u32,
     pub index: u32,
-    /// Where it stands in the method's code, as the format counts.
+    /// The number of the method whose code has it, if that is another one: see [`PointDetails::inner`].
+    ///
+    /// [`PointDetails::inner`]: crate::aspect::point::PointDetails::inner
+    pub inner: u32,
+    /// Where it stands in the code, as the format counts.
     pub at: u32,
     /// What is called instead: the place in [`Plan::redirects`].
     pub redirect: u32,
@@ -409,7 +413,7 @@ impl Planner<'_> {
         if kinds.has_points() {
             self.points(index, method, kinds);
         }
-        self.plan.calls[first..].sort_by_key(|call| call.at);
+        self.plan.calls[first..].sort_by_key(|call| (call.inner, call.at));
     }
 
     /// Plans the calls of a method that aspects of calls take.
@@ -493,6 +497,7 @@ impl Planner<'_> {
                         plan.calls.push(Redirected {
                             ty,
                             index,
+                            inner: 0,
                             at: site.at,
                             redirect,
                         });
@@ -570,6 +575,8 @@ impl Planner<'_> {
             (this, _) => this.as_ref(),
         };
         let is_by_ref = matches!(this, Some(Ty::ByRef(_)));
+        let lacks_this = this.and_then(|_| method.details.lacks_this());
+        let this = this.filter(|_| lacks_this.is_none());
         let ty = self.plan.types - 1;
         let mut left = Vec::new();
         let (plan, points, misfits) = (&mut self.plan, &mut self.points, &mut self.misfits);
@@ -614,6 +621,7 @@ impl Planner<'_> {
                     when: Where::Before,
                     passed: &[],
                     this,
+                    lacks_this,
                     thrown: thrown
                         .as_ref()
                         .and_then(|thrown| thrown.as_ref().ok())
@@ -656,6 +664,7 @@ impl Planner<'_> {
                     let call = Redirected {
                         ty,
                         index,
+                        inner: site.details.inner(),
                         at: site.at,
                         redirect,
                     };

@@ -104,6 +104,10 @@ pub trait PointDetails {
     fn parameters(&self, each: &mut dyn FnMut(&str));
     /// The point, or why it stays as it is. `replaced`: a hook takes its place.
     fn point(&self, replaced: bool) -> Result<Point, Reason>;
+    /// The number of the method whose code has it, where that is not the one that it is shown of (.NET: a state machine's); else 0.
+    fn inner(&self) -> u32 {
+        0
+    }
 }
 
 /// Receives points one by one.

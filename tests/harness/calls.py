@@ -97,6 +97,14 @@ def points(score, folder):
     score.check("points: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
 
 
+#: Points, a hook in front of them, and why there is none.
+REFUSED_POINTS_OF_DOTNET = [
+    ('{ throw = "System.Exception" }', "Acme.Watch.Caught(exception, this)", "the state machine of this method does not keep `this`"),
+    ('{ catch = "**" }', "Acme.Watch.Caught(exception, this)", "a static method has no `this`"),
+    ("{ monitor-enter = true }", "Acme.Watch.Getting(target)", "a lock in .NET is a call"),
+]
+
+
 def points_dotnet(score, folder):
     """The same in C#, on CoreCLR and Mono, compiled with and without optimisation."""
     api, sources = dotnet.mono_libraries() / "4.7.2-api", POINTS / "dotnet"
@@ -109,7 +117,7 @@ def points_dotnet(score, folder):
         hosts["CoreCLR 10"] = [*host, "exec"]
     for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
-        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Points.cs"])
+        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Points.cs", sources / "Later.cs"])
         run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
         config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'
         (woven / "app.runtimeconfig.json").write_text(config)
@@ -122,6 +130,10 @@ def points_dotnet(score, folder):
                 print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
         verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
         score.check(f"points {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    for at, hook, why in REFUSED_POINTS_OF_DOTNET:
+        (folder / "refused.toml").write_text(f'version = 1\n[[library]]\npath = "hooks.dll"\n[[aspect]]\nname = "no"\nmatch = {{ type = "App.Later" }}\nat = {at}\nbefore = "{hook}"\n')
+        done = run([weave_binary(), "--rules", folder / "refused.toml", folder / "plain/app.exe", folder / "refused.exe"], check=False)
+        score.check(f"points of .NET: {why}", done.returncode != 0 and why in done.stderr and "refused.toml:" in done.stderr, done.stderr[-500:])
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", folder / "plain/app.exe"]).stdout
     reasons = ("generic", "a point of a struct", "a field whose address is taken", "a final field is set")
     score.check("points of .NET: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")

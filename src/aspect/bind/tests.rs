@@ -1586,6 +1586,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         point: &point,
         when: Where::Before,
         passed: &[],
+        lacks_this: None,
         this: None,
         thrown: None,
         shown: "field-set in app.Main.main",

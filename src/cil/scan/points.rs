@@ -6,55 +6,16 @@ use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds
 use crate::cil::il::body::ClauseKind;
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;
+use crate::cil::machines::Machines;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::{self, MethodSignature, kind};
-use crate::cil::metadata::tables::{token, token_row, token_table};
+use crate::cil::metadata::tables::{token_row, token_table};
+use crate::cil::scan::machine::{self, Made};
 use crate::cil::scan::{sites, types};
-use crate::error::{Error, Kind, Result};
-
-/// A field that nobody else sets (II.23.1.5).
-const INIT_ONLY: u32 = 0x20;
+use crate::error::Result;
 
 const EXCEPTION: &str = "System.Exception";
-
-/// What a token of a field means.
-struct Field {
-    name: u32,
-    signature: u32,
-    /// The type that it names, a token.
-    owner: u32,
-    is_init_only: bool,
-}
-
-fn field(image: &Image<'_>, named: u32) -> Result<Field> {
-    let metadata = &image.metadata;
-    let row = metadata.tables.row(token_table(named), token_row(named))?;
-    let wrong = || Error::new(Kind::Malformed, "an access of no field");
-    match token_table(named) {
-        table::FIELD => Ok(Field {
-            name: row.get(column::field::NAME),
-            signature: row.get(column::field::SIGNATURE),
-            owner: token(
-                table::TYPE_DEF,
-                metadata
-                    .owner_of_field(token_row(named))
-                    .ok_or_else(wrong)?,
-            ),
-            is_init_only: row.get(column::field::FLAGS) & INIT_ONLY != 0,
-        }),
-        table::MEMBER_REF => {
-            let (name, signature, owner) = sites::member_ref(&row)?;
-            Ok(Field {
-                name,
-                signature,
-                owner,
-                is_init_only: false,
-            })
-        }
-        _ => Err(wrong()),
-    }
-}
 
 /// A point: what its token means, and the instruction.
 struct Found<'f, 'i, 'a> {
@@ -69,6 +30,8 @@ struct Found<'f, 'i, 'a> {
     name: &'f str,
     /// A replacement cannot set the field; what the address of a field is taken for may set it; the object is a delegate.
     is_special: bool,
+    /// The method whose code has it, if it is a state machine's (a `MethodDef` row), else 0.
+    inner: u32,
 }
 
 impl Found<'_, '_, '_> {
@@ -186,6 +149,10 @@ fn check(ty: &Ty) -> std::result::Result<(), Reason> {
 }
 
 impl PointDetails for Found<'_, '_, '_> {
+    fn inner(&self) -> u32 {
+        self.inner
+    }
+
     fn parameters(&self, each: &mut dyn FnMut(&str)) {
         signature::parameters(&self.image.metadata, 0, self.signature, each);
     }
@@ -219,10 +186,37 @@ fn is_read(image: &Image<'_>, code: &[u8], mut pc: u32) -> Result<bool> {
     Ok(false)
 }
 
-/// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read.
+/// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read. Those
+/// of a state machine are its method's.
 pub(super) fn each_point(
-    image: &Image<'_>,
+    (image, machines): (&Image<'_>, &Machines),
     method: u32,
+    kinds: PointKinds,
+    each: EachPoint<'_>,
+) -> Result<()> {
+    let owner = image.metadata.owner_of_method(method);
+    if owner.is_some_and(|ty| machines.has_type(ty)) {
+        return Ok(());
+    }
+    match machines.of(method).filter(|machine| machine.ty != 0) {
+        None => points_of(image, (method, None), kinds, each),
+        Some(machine) => {
+            for method in machine::source_methods(image, machine) {
+                let made = Made {
+                    image,
+                    ty: machine.ty,
+                };
+                points_of(image, (method, Some(made)), kinds, each)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Shows the points of the code of a method, which may be a state machine's.
+fn points_of(
+    image: &Image<'_>,
+    (method, made): (u32, Option<Made<'_, '_>>),
     kinds: PointKinds,
     each: EachPoint<'_>,
 ) -> Result<()> {
@@ -258,11 +252,17 @@ pub(super) fn each_point(
         signature: 0,
         name: "",
         is_special: false,
+        inner: made.map_or(0, |_| method),
     };
     if kinds.has(PointKind::Catch) {
+        let told = made.map(|made| made.told(body.code)).transpose()?;
         for clause in body.clauses() {
             let clause = clause?;
-            if clause.kind == ClauseKind::Catch {
+            let is_made = match (&made, &told) {
+                (Some(made), Some(told)) => made.has_handler(body.code, &clause, told)?,
+                _ => false,
+            };
+            if clause.kind == ClauseKind::Catch && !is_made {
                 let found = Found {
                     owner: clause.class_or_filter,
                     ..plain(PointKind::Catch, 0)
@@ -272,6 +272,8 @@ pub(super) fn each_point(
         }
     }
     let (mut pc, mut prefixes, mut last) = (0, None, 0);
+    // How many instructions ago a type was asked for.
+    let mut asked = u32::MAX;
     while (pc as usize) < body.code.len() {
         let insn = insn::at(body.code, pc)?;
         pc = insn.end();
@@ -281,6 +283,10 @@ pub(super) fn each_point(
         }
         let at = prefixes.take().unwrap_or(insn.pc);
         let before = std::mem::replace(&mut last, insn.opcode);
+        asked = match insn.opcode {
+            op::ISINST => 0,
+            _ => asked.saturating_add(1),
+        };
         let kind = match insn.opcode {
             op::LDFLD | op::LDSFLD | op::LDFLDA | op::LDSFLDA => PointKind::FieldGet,
             op::STFLD | op::STSFLD => PointKind::FieldSet,
@@ -292,12 +298,21 @@ pub(super) fn each_point(
             continue;
         }
         if kind == PointKind::Throw {
+            if let Some(made) = made
+                && asked < 6
+                && made.throws_on(body.code, pc)?
+            {
+                continue;
+            }
             show(at, &plain(kind, insn.opcode));
             continue;
         }
         let named = insn.token(body.code);
         if kind == PointKind::New {
             let resolved = sites::resolve(image, named)?;
+            if made.is_some_and(|made| made.owns(resolved.owner)) {
+                continue;
+            }
             let found = Found {
                 token: named,
                 owner: resolved.owner,
@@ -308,7 +323,10 @@ pub(super) fn each_point(
             show(at, &found);
             continue;
         }
-        let field = field(image, named)?;
+        let field = sites::field(image, named)?;
+        if made.is_some_and(|made| made.owns(field.owner)) {
+            continue;
+        }
         let name = metadata.strings.text(field.name)?;
         let found = Found {
             token: named,

@@ -32,6 +32,12 @@ pub(crate) struct Around {
     pub locals: (Vec<u8>, u32),
 }
 
+impl Around {
+    pub fn extra(&self) -> (&[u8], u32) {
+        (&self.locals.0, self.locals.1)
+    }
+}
+
 /// Type, name and parameters of a method, as hooks get them.
 fn names(image: &Image<'_>, ty: u32, index: u32) -> Result<[String; 3]> {
     let metadata = &image.metadata;
@@ -179,6 +185,8 @@ pub(crate) struct Method<'m, 'i, 'a> {
     pub body: &'m Body<'a>,
     /// The number of the first new local.
     pub locals: u32,
+    /// The field that keeps `this`, in a state machine.
+    pub field_of_this: Option<u32>,
 }
 
 impl Method<'_, '_, '_> {
@@ -349,7 +357,12 @@ impl Method<'_, '_, '_> {
         for passed in &placed.passed {
             match (passed, name_of(*passed)) {
                 (_, Some(name)) => code.op_u32(op::LDSTR, self.imports.text(&names[name])?),
-                (Passed::This, _) => code.load_argument(0),
+                (Passed::This, _) => {
+                    code.load_argument(0);
+                    if let Some(field) = self.field_of_this {
+                        code.op_u32(op::LDFLD, field);
+                    }
+                }
                 (Passed::Line, _) => code.int(0),
                 _ => {}
             }

@@ -10,14 +10,15 @@ use crate::aspect::attempt::Attempt;
 use crate::cil::il::body::Body;
 use crate::cil::il::insn::{self, Insn, op};
 use crate::cil::image::Image;
+use crate::cil::machines::{Machine, Sort, methods};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{element, kind};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
-use crate::cil::weave::machines::{Machine, Sort, methods};
 use crate::cil::weave::ordinary::{MethodInfo, Tokens};
+use crate::cil::weave::points::Around;
 use crate::error::Result;
 
 /// A type's methods by name; names of explicit implementations have the interface's in front.
@@ -182,12 +183,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .hook(self.id, hook)
     }
 
-    /// Appends a part's new body, or says why there is none; then `out` is as it was.
+    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points.
     pub(crate) fn weave(
         &self,
         part: &MachineMethod,
         body: &Body<'_>,
-        shape: &MethodInfo<'_>,
+        (shape, around): (&MethodInfo<'_>, Option<&Around>),
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -232,10 +233,10 @@ impl<'w, 'a> Weaver<'w, 'a> {
             error,
             exception: self.tokens.exception,
             before: &before,
-            points: None,
+            points: around.map(|around| &around.points),
             result: shape.result,
             locals: shape.locals,
-            extra: (&[], 0),
+            extra: around.map_or((&[], 0), Around::extra),
         };
         scratch.rewrite(body, &recipe, additions, out)
     }

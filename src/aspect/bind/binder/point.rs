@@ -17,6 +17,8 @@ pub struct AtPoint<'a> {
     pub passed: &'a [Passed],
     /// The type of the method's object; a static one has none.
     pub this: Option<&'a Ty>,
+    /// Why it is not there, if it has one.
+    pub lacks_this: Option<&'static str>,
     /// What is thrown, if not anything.
     pub thrown: Option<&'a Ty>,
     /// For messages.
@@ -375,7 +377,9 @@ impl Binding<'_> {
                 None,
             )),
             Word::This => Some(nothing(
-                "a static method has no `this`".into(),
+                at.lacks_this
+                    .unwrap_or("a static method has no `this`")
+                    .into(),
                 Some("`this?` is null there"),
             )),
             Word::Args | Word::EachArg | Word::Arg(_) | Word::Named(_)

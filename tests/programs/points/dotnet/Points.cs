@@ -217,6 +217,7 @@ namespace App {
             Say(Guarded());
             Say(Unguarded());
             Say(Sum(1));
+            Later.Run();
         }
     }
 }

@@ -39,6 +39,11 @@ namespace Acme {
             return 44.5;
         }
 
+        public static int Number(object target, string method) {
+            Say("a number for " + method + " of " + Shown(target));
+            return 99;
+        }
+
         public static void Put(object target, double value, string method) {
             Say("not set to " + value + " in " + method);
         }
