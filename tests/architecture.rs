@@ -257,8 +257,8 @@ const ORDERS: &[(&str, &[&str])] = &[
     (
         "dex",
         &[
-            "format", "sites", "scan", "calls", "ids", "analysis", "lower", "hooks", "bodies",
-            "write", "weave", "around", "redirect", "verify",
+            "format", "analysis", "sites", "points", "scan", "calls", "ids", "lower", "hooks",
+            "bodies", "place", "write", "weave", "around", "redirect", "verify",
         ],
     ),
     (

@@ -179,6 +179,8 @@ pub enum Reason {
     ExceptionUnnamed,
     /// An object is made in another way than `new; dup; arguments; <init>`.
     MadeApart,
+    /// A lock is held where no handler would give it up (dex).
+    HeldLock,
 }
 
 impl Reason {
@@ -219,6 +221,7 @@ impl Reason {
             Reason::Uninitialised => "uninitialised",
             Reason::SetOfFinal => "set-of-final",
             Reason::MadeApart => "made-apart",
+            Reason::HeldLock => "held-lock",
             Reason::ExceptionUnnamed => "exception-unnamed",
             Reason::PointOfStruct => "point-of-struct",
             Reason::PointOfHidden => "point-of-hidden",
@@ -303,6 +306,9 @@ impl fmt::Display for Reason {
             }
             Reason::MadeApart => {
                 "an object that is made across a branch, or that nothing keeps, stays as it is"
+            }
+            Reason::HeldLock => {
+                "a point where a lock is held that no handler would give up stays as it is"
             }
         })
     }

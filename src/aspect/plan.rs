@@ -534,16 +534,20 @@ impl Planner<'_> {
             return;
         }
         let language = own.binder.language;
-        let refused = |kind: PointKind| match (own.binder.no_points, kind, language) {
-            (Some(what), ..) => Some((
-                format!("points of `{}` in {what} are not there yet", kind.word()),
-                "there are points of `call`",
+        let refused = |kind: PointKind| match (own.is_dex, kind, language) {
+            (
+                true,
+                PointKind::New | PointKind::Line | PointKind::MonitorEnter | PointKind::MonitorExit,
+                _,
+            ) => Some((
+                format!("points of `{}` in dex files are not there yet", kind.word()),
+                "there are points of `call`, `field-get`, `field-set`, `throw`, `catch`",
             )),
-            (None, PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
+            (_, PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
                 "a lock in .NET is a call".to_owned(),
                 "`at = { call = { type = \"System.Threading.Monitor\", method = \"Enter\" } }`",
             )),
-            (None, PointKind::Line, Language::CSharp) => Some((
+            (_, PointKind::Line, Language::CSharp) => Some((
                 "points of `line` in assemblies are not there yet".to_owned(),
                 "`enter` and `exit` are at the ends of methods",
             )),
@@ -1071,7 +1075,6 @@ slower-than = \"2ms\"
                 hierarchy: &hierarchy,
                 language: Language::Java,
                 may_reach: &|_| false,
-                no_points: None,
             };
             let own = Own {
                 binder,

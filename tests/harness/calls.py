@@ -3,7 +3,7 @@
 
     calls.py [--only NAME]...
 
-Names: program, points, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, points, points-dex, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `dotnet-follows`: one whose calls give tasks, on CoreCLR 10 as well.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
@@ -103,6 +103,34 @@ REFUSED_POINTS_OF_DOTNET = [
     ('{ catch = "**" }', "Acme.Watch.Caught(exception, this)", "a static method has no `this`"),
     ("{ monitor-enter = true }", "Acme.Watch.Getting(target)", "a lock in .NET is a call"),
 ]
+def points_dex(score, folder):
+    """The same in a dex file, translated back to classes: the lines that classes print. Those of other kinds are not there yet."""
+    java = oldest_jdk() / "bin" / "java"
+    library = jar(folder, "hooks", [POINTS / "java/acme/Watch.java"])
+    app = jar(folder, "app", [POINTS / "java/app/Points.java"])
+    for name, classes in (("app", app), ("hooks", library)):
+        check_dex.to_dex(classes, folder / f"{name}.dex")
+    head, *aspects = points_rules("rules.toml", "java/app/Points.java", "LIBRARY").split("[[aspect]]")
+    text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(r"at = \{ (new|line|monitor-)", a))])
+    for more in PAIRS:
+        lines = {}
+        for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
+            (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
+            woven = folder / f"woven.{kind}"
+            run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, source, woven])
+            path = [woven]
+            if kind == "dex":
+                verified = run([weave_binary(), "verify", woven], check=False)
+                score.check("points-dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
+                runtime = folder / "weave-runtime.jar"
+                run([weave_binary(), "runtime", runtime])
+                path = [check_dex.translated(woven, folder / "translated.jar"), library, runtime]
+            done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), "app.Points"], check=False, env=ENVIRONMENT)
+            lines[kind] = (done.returncode, done.stdout, done.stderr)
+        score.check(f"points-dex{' with the recorded pair' if more else ''}: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0,
+                    f"{len(lines['jar'][1].splitlines())} lines")
+        if lines["dex"] != lines["jar"]:
+            print(*lines["jar"], "---", *lines["dex"], sep="\n")
 
 
 def points_dotnet(score, folder):
@@ -462,7 +490,7 @@ def points_roslyn(score, folder):
     in_compiler(score, folder, "points-roslyn", POINTS / "dotnet" / "Every.cs", EVERY_POINT_OF_DOTNET, sources, r"put ([\d,]+) hooks", 100_000)
 
 
-EVERY = {"program": program, "points": points, "points-dotnet": points_dotnet, "points-roslyn": points_roslyn, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
+EVERY = {"program": program, "points": points, "points-dex": points_dex, "points-dotnet": points_dotnet, "points-roslyn": points_roslyn, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

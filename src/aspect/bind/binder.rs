@@ -77,8 +77,6 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
-    /// In what there are no points beside calls yet.
-    pub no_points: Option<&'static str>,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.

@@ -221,7 +221,6 @@ fn bind_switched(
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
-        no_points: None,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -737,7 +736,6 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
-            no_points: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
@@ -787,7 +785,6 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        no_points: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
@@ -1114,7 +1111,6 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let callee = Callee {
@@ -1447,7 +1443,6 @@ fn delegate(
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let subject = Subject::new(("App.Db", "Query"), method, ("App.dll", ""));
@@ -1565,7 +1560,6 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let owner = Ty::class("acme/Order");
