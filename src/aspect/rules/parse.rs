@@ -534,6 +534,7 @@ impl<'t> Parser<'t> {
             advice: Advice::ALL,
             level: None,
             auto: None,
+            sample: None,
             start: span.start,
             place: Place::default(),
             own: None,
