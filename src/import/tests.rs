@@ -84,6 +84,13 @@ import org.openjdk.btrace.core.annotations.*;
     public static void lines(@ProbeMethodName String method, int line) { }
     @OnMethod(clazz = "a.C")
     public static void all() { }
+    @OnMethod(clazz = "a.D", method = "f") @Sampled(kind = Sampled.Sampler.Const, mean = 20)
+    public static void sampled(@Duration long d) { }
+    @OnMethod(clazz = "a.D", method = "g")
+    @Sampled(kind = Sampled.Sampler.Adaptive, mean = 1000000)
+    public static void adaptive() { }
+    @OnMethod(clazz = "a.D", method = "h") @Sampled(kind = Sampled.Sampler.Adaptive)
+    public static void every() { }
     @OnTimer(1000) public static void timer() { }
 }"##;
     insta::assert_snapshot!(shown("Probes.java", text));
