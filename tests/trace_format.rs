@@ -43,6 +43,7 @@ const SAME: &[[&str; 4]] = &[
         "AGGREGATED",
     ],
     ["ESCAPE_SLOW", "Format.SLOW", "Format.Slow", "SLOW"],
+    ["ESCAPE_SAMPLED", "Format.SAMPLED", "", "SAMPLED"],
     ["BUCKETS", "Sum.BUCKETS", "Sum.Buckets", "BUCKETS"],
     ["HEAD", "Aggregates.HEAD", "Aggregates.Head", "SUM_HEAD"],
     ["HEADER_FIXED", "Header.TEXT", "Header.TextAt", ""],

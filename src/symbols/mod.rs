@@ -9,7 +9,7 @@ mod parameters;
 use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::dotnet_names::{self, Shown};
 use crate::error::{Error, Kind, Result};
-use crate::switches::{Level, Switch, Switches};
+use crate::switches::{Level, MOST_SAMPLED, Sampling, Switch, Switches};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
@@ -105,6 +105,10 @@ const TAG_ASPECTS: u8 = 11;
 const TAG_SWITCHED: u8 = 12;
 /// Beside an aspect's level: the program itself decides about it, and a time follows.
 const AUTO: u32 = 1 << 4;
+/// Its calls are sampled, and a number follows: one of so many, or so many a second.
+const SAMPLED: u32 = 1 << 5;
+const SECOND: u32 = 1 << 6;
+const SAMPLED_SECOND: u32 = SAMPLED | SECOND;
 
 /// Most values that a method records.
 const MAX_VALUES: usize = 1 << 16;
@@ -427,12 +431,15 @@ impl Writer {
         put_uleb32(&mut head, aspects.len() as u32);
         for aspect in &aspects {
             let level = aspect.level as u32;
-            match aspect.auto {
-                None => put_uleb32(&mut head, level),
-                Some(slower) => {
-                    put_uleb32(&mut head, level | AUTO);
-                    put_uleb32(&mut head, slower);
-                }
+            let decides = match (aspect.auto, aspect.sample) {
+                (Some(slower), _) => Some((AUTO, slower)),
+                (None, Some(Sampling::OneOf(calls))) => Some((SAMPLED, calls)),
+                (None, Some(Sampling::Second(calls))) => Some((SAMPLED_SECOND, calls)),
+                (None, None) => None,
+            };
+            put_uleb32(&mut head, level | decides.map_or(0, |(flags, _)| flags));
+            if let Some((_, number)) = decides {
+                put_uleb32(&mut head, number);
             }
             put_uleb32(&mut head, aspect.name.len() as u32);
             head.extend_from_slice(aspect.name.as_bytes());
@@ -852,20 +859,45 @@ impl Symbols {
                     place.aspects.clear();
                     for _ in 0..cursor.uleb32()? {
                         let said = cursor.uleb32()?;
-                        let level = Level::of(said & !AUTO).ok_or_else(|| {
+                        let level = Level::of(said & 15).ok_or_else(|| {
                             Error::malformed(at, "unknown level in a symbols map")
                         })?;
-                        let auto = match said & AUTO {
-                            0 => None,
-                            _ => Some(cursor.uleb32()?),
-                        };
+                        let (mut auto, mut sample) = (None, None);
+                        match said & !15 {
+                            0 => {}
+                            AUTO => auto = Some(cursor.uleb32()?),
+                            flags @ (SAMPLED | SAMPLED_SECOND) => {
+                                let calls = cursor.uleb32()?;
+                                if !(1..=MOST_SAMPLED).contains(&calls) {
+                                    return Err(Error::malformed(
+                                        at,
+                                        "a symbols map samples an impossible number of calls",
+                                    ));
+                                }
+                                sample = Some(match flags {
+                                    SAMPLED => Sampling::OneOf(calls),
+                                    _ => Sampling::Second(calls),
+                                });
+                            }
+                            _ => {
+                                return Err(Error::malformed(
+                                    at,
+                                    "unknown flags of an aspect in a symbols map",
+                                ));
+                            }
+                        }
                         let name = text(&mut cursor)?;
                         place.aspects_size += name.len() + NUMBERED;
                         if place.aspects_size > MAX_NAMES {
                             return Err(Error::malformed(at, "too many aspects in a symbols map"));
                         }
                         let name = name.into();
-                        place.aspects.push(Arc::new(Switch { name, level, auto }));
+                        place.aspects.push(Arc::new(Switch {
+                            name,
+                            level,
+                            auto,
+                            sample,
+                        }));
                     }
                 }
                 TAG_SWITCHED => {
@@ -1141,15 +1173,20 @@ mod tests {
 
     #[test]
     fn what_switches_methods_is_told_and_kept() {
-        let switch = |name: &str, level, auto| {
-            let name = name.into();
-            Arc::new(Switch { name, level, auto })
+        let switch = |name: &str, level, auto, sample| {
+            Arc::new(Switch {
+                name: name.into(),
+                level,
+                auto,
+                sample,
+            })
         };
-        let sql = switch("sql", Level::Info, None);
-        let noise = switch("noise", Level::Debug, Some(1_000));
+        let sql = switch("sql", Level::Info, None, Some(Sampling::OneOf(100)));
+        let noise = switch("noise", Level::Debug, Some(1_000), None);
+        let web = switch("web", Level::Info, None, Some(Sampling::Second(10)));
         let (one, both): (Switches, Switches) = (
             [Arc::clone(&sql)].into(),
-            [Arc::clone(&noise), Arc::clone(&sql)].into(),
+            [Arc::clone(&noise), Arc::clone(&sql), Arc::clone(&web)].into(),
         );
         let map = |first: u32| {
             let mut w = Writer::default();
@@ -1183,9 +1220,33 @@ mod tests {
                 assert_eq!([by(2), by(3)], [None, Some(&*both)]);
             }
             let all = symbols.switches();
-            assert_eq!(all, [(Arc::clone(&noise), 3), (Arc::clone(&sql), 9)]);
+            let expected = [(&noise, 3), (&sql, 9), (&web, 3)];
+            assert_eq!(all, expected.map(|(switch, n)| (Arc::clone(switch), n)));
         }
         assert_eq!(sample()[4], 1, "without switches nothing changes");
+    }
+
+    #[test]
+    fn an_aspect_that_says_what_cannot_be_is_refused() {
+        for (flags, number, said) in [
+            (3, 1, "unknown level"),
+            (SAMPLED | AUTO, 1, "unknown flags"),
+            (SECOND, 1, "unknown flags"),
+            (SAMPLED << 2, 1, "unknown flags"),
+            (SAMPLED, 0, "an impossible number of calls"),
+            (SAMPLED_SECOND, 1 << 24, "an impossible number of calls"),
+        ] {
+            let mut payload = vec![TAG_ASPECTS, 1];
+            put_uleb32(&mut payload, flags);
+            put_uleb32(&mut payload, number);
+            payload.extend([1, b'x']);
+            let mut w = Writer::default();
+            w.blocks.push(store(&payload));
+            w.block_count += 1;
+            w.needs(VERSION_WITH_SWITCHES);
+            let error = Symbols::default().add(&w.finish()).unwrap_err();
+            assert!(error.to_string().contains(said), "{flags}: {error}");
+        }
     }
 
     #[test]

@@ -402,6 +402,7 @@ mod tests {
                 name,
                 level,
                 auto: None,
+                sample: None,
             }
         };
         let mut state = State {
@@ -481,6 +482,7 @@ mod tests {
             name: "noise".into(),
             level: Level::Debug,
             auto: None,
+            sample: None,
         };
         assert_eq!(
             told(&changes, [&noise].into_iter()),

@@ -78,10 +78,12 @@ pub const ESCAPE_VALUE: u8 = 9;
 /// Escape type: time of the innermost call that was spent in calls that are summed up.
 pub const ESCAPE_AGGREGATED: u8 = 10;
 
-/// Escape type: a call that is summed up, told by itself.
-pub const ESCAPE_SLOW: u8 = 12;
 /// Escape: CPU time of a thread.
 pub const ESCAPE_CPU: u8 = 11;
+/// Escape type: a call that is summed up, told by itself.
+pub const ESCAPE_SLOW: u8 = 12;
+/// Escape type: the next call is the outermost of a sampled tree.
+pub const ESCAPE_SAMPLED: u8 = 13;
 
 /// Escape type: the next call record is of a logical call ("Logical calls").
 pub const ESCAPE_LOGICAL: u8 = 16;
@@ -340,6 +342,13 @@ pub enum Escape<'a> {
         /// Nanoseconds.
         took: u64,
         failed: bool,
+    },
+    /// The next enter record is of an outermost sampled call.
+    Sampled {
+        /// Method id.
+        id: u32,
+        /// How many calls it stands for.
+        weight: u64,
     },
     /// The next call record is of a logical call.
     Logical {
@@ -613,6 +622,10 @@ impl<'a> Decoder<'a> {
                     failed: took >> 63 != 0,
                 }
             }
+            ESCAPE_SAMPLED => Escape::Sampled {
+                id: argument,
+                weight: c.le_u64().ok()?,
+            },
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,

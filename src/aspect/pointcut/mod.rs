@@ -356,6 +356,7 @@ impl Matcher {
                     name: aspect.name.as_str().into(),
                     level: aspect.level.unwrap_or_default(),
                     auto: aspect.auto,
+                    sample: aspect.sample,
                 })
             })
         });

@@ -9,7 +9,7 @@ use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::point::PointKind;
 use crate::error::Place;
-use crate::switches::Level;
+use crate::switches::{Level, Sampling};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub struct Aspect {
     pub level: Option<Level>,
     /// The program itself decides how much it records ([`crate::switches::Switch::auto`]).
     pub auto: Option<u32>,
+    /// Which of its outermost calls are recorded.
+    pub sample: Option<Sampling>,
     /// Where in its file it begins, in bytes.
     pub start: usize,
     /// The same as a line.
@@ -46,7 +48,8 @@ impl Aspect {
 
     /// Whether its methods can be switched while the program runs.
     pub fn is_switchable(&self) -> bool {
-        self.advice.is_whole() && (self.level.is_some() || self.auto.is_some())
+        let said = self.level.is_some() || self.auto.is_some() || self.sample.is_some();
+        self.advice.is_whole() && said
     }
 }
 

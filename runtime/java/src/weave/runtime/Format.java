@@ -38,6 +38,7 @@ final class Format {
     static final int VALUE = 9;
     static final int AGGREGATED = 10;
     static final int SLOW = 12;
+    static final int SAMPLED = 13;
     static final int CPU = 11;
 
     /** Kinds of values. */
