@@ -52,6 +52,9 @@ pub struct Switch {
 /// The most microseconds that [`Switch::auto`] can have.
 pub const MOST_MICROSECONDS: u32 = (1 << 24) - 1;
 
+/// In what [`says`] says: values of a logical call are recorded in front of its begin, and what becomes of it was decided there.
+pub const DECIDED: i32 = 1 << 3;
+
 /// What woven code says to the hook library of a method that can be switched: what its rules do.
 pub fn says(mode: u8, switches: &[Arc<Switch>]) -> i32 {
     let level = switches.iter().map(|switch| switch.level).min();

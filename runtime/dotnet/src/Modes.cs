@@ -11,8 +11,8 @@ namespace Weave.Runtime
     /// programs that have such methods have any of this.
     /// </summary>
     /// <remarks>
-    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bits 4 to 7 its level, bits 8
-    /// to 31 microseconds: if it is summed up, calls that take longer are told one by one.
+    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bit 3 <see cref="Decided"/>, bits 4 to 7
+    /// its level, bits 8 to 31 microseconds: if it is summed up, calls that take longer are told one by one.
     /// </remarks>
     [DebuggerStepThrough]
     internal static unsafe class Modes
@@ -32,6 +32,9 @@ namespace Weave.Runtime
         internal const int Count = 5;
         /// <summary>Methods of several modes have this place.</summary>
         internal const int Shared = 6;
+
+        /// <summary>What rules say of a logical call about which <see cref="Pass"/> tells what was decided: bit 3.</summary>
+        internal const int Decided = 1 << 3;
 
         internal const int Size = 1 << 20;
 
@@ -102,7 +105,7 @@ namespace Weave.Runtime
                 case Record:
                     return Recorded;
                 case Aggregate:
-                    return SummedUp | (int)((uint)rules >> 6) & ~3;
+                    return (rules & Decided) != 0 ? Recorded : SummedUp | (int)((uint)rules >> 6) & ~3;
                 case Count:
                     Recorder.Count(id);
                     return Nothing;
@@ -148,6 +151,39 @@ namespace Weave.Runtime
             {
                 Stop(state, id, true);
             }
+        }
+
+        // Logical calls are not summed up, since they go from thread to thread: what would be is recorded.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void Begin(ref long call, int rules, int id)
+        {
+            if (Decide(rules, id) == Nothing)
+            {
+                call = LogicalCalls.Ended;
+            }
+            else
+            {
+                LogicalCalls.Begin(ref call, id);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void Resume(ref long call, int rules, int id)
+        {
+            if (call == 0 && ((rules & Decided) == 0 ? Decide(rules, id) == Nothing : !Recorder.Lane().TakePassed(id)))
+            {
+                call = LogicalCalls.Ended;
+            }
+            else
+            {
+                LogicalCalls.Resume(ref call, id);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void Pass(int id)
+        {
+            Recorder.Lane().Pass(id);
         }
 
         private static void Stop(int state, int id, bool failed)
