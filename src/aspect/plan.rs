@@ -299,8 +299,8 @@ pub struct Planner<'a> {
     switches: Vec<Option<Arc<Switch>>>,
     /// Those that take a method together.
     together: FxHashMap<Vec<u32>, Switches>,
-    /// The hooks of methods that have no others, by what they say.
-    alike: FxHashMap<i32, u32>,
+    /// The hooks of methods that have no others, by what they say, and whether they end later than they return.
+    alike: FxHashMap<(i32, bool), u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -712,8 +712,7 @@ impl Planner<'_> {
         if aspects.is_empty() {
             return None;
         }
-        // What ends later than it returns has hooks of its own.
-        if stays || !advice.is_whole() || method.kinds.intersects(Kinds::ASYNC) {
+        if stays || !advice.is_whole() {
             return None;
         }
         Some(match self.together.get(&aspects) {
@@ -747,11 +746,12 @@ impl Planner<'_> {
         if advice.has(Advice::OWN) {
             return self.bind(method, Some(says)).flatten();
         }
-        if let Some(&known) = self.alike.get(&says) {
+        let like = (says, method.kinds.intersects(Kinds::ASYNC));
+        if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }
         let place = self.bind(method, Some(says)).flatten()?;
-        self.alike.insert(says, place);
+        self.alike.insert(like, place);
         Some(place)
     }
 
@@ -900,7 +900,12 @@ impl Visitor for Planner<'_> {
                     return; // the job fails for it
                 };
                 self.plan.switched.push(((ty, index), Arc::clone(switches)));
-                let advice = advice.without(Advice::LIBRARY).with(Advice::OWN);
+                let rest = advice.without(Advice::LIBRARY);
+                let advice = match self.plan.bound[place as usize].logical {
+                    // Its pieces have their hooks.
+                    Some(_) => rest.with(Advice::ALL),
+                    None => rest.with(Advice::OWN),
+                };
                 (Verdict::Weave(advice), Some(place))
             }
             (Verdict::Weave(advice), None) if advice.has(Advice::OWN) => {

@@ -204,7 +204,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             Err(reason) => return Err((*reason).into()),
         };
         let id = weaver.planned[planned.planned].id;
-        let mut logical = state_machine::Weaver::new(image, machine, id, tokens);
+        let says = weaver.logical(planned.planned);
+        let mut logical = state_machine::Weaver::new(image, machine, (id, says), tokens);
         let methods = self.methods(&logical, machine)?;
         // A machine gets a field, which gives other fields new rows.
         if !self.moves_fields() {
@@ -286,6 +287,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             image: weaver.image,
             tokens,
             id,
+            says: weaver.logical(planned.planned),
         };
         let start = scratch.next_body();
         let rewritten = logical.weave(

@@ -162,6 +162,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     advice: advice.with(redirects.advice()),
                     logical: has_pairs && !machines.is_empty(),
                     by_runtime: has_pairs && machines.has_by_runtime(),
+                    switched: own().any(|bound| bound.logical.is_some()),
                     follows: redirects.follows(),
                     guard: own().any(needs_guard),
                 };
@@ -227,6 +228,17 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         } else {
             None
         })
+    }
+
+    /// What the logical calls of a planned method say where they begin, if they can be switched.
+    pub(crate) fn logical(&self, planned: usize) -> Option<i32> {
+        self.bound[self.planned[planned].bound? as usize].logical
+    }
+
+    /// Whether a planned method calls anything beside the hooks of the library.
+    fn calls_more(&self, planned: &Planned) -> bool {
+        let bound = planned.bound.map(|place| &self.bound[place as usize]);
+        bound.is_some_and(|bound| bound.logical.is_none() || !bound.is_empty())
     }
 
     /// The points of a method at which something is called: those in its own code, and those in its state machine.
@@ -402,17 +414,17 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         Err(Reason::StateMachine.into())
                     }
                     // Values are recorded where the method begins, in front of its first piece: an iterator begins later.
-                    Some(machine) if planned.bound.is_some() && machine.sort != Sort::Async => {
+                    Some(machine) if self.calls_more(planned) && machine.sort != Sort::Async => {
                         Err(Reason::StateMachine.into())
                     }
                     Some(machine) => {
                         let this = (number + 1, this.as_ref());
-                        let values = match planned.bound {
-                            Some(_) => {
+                        let values = match self.calls_more(planned) {
+                            true => {
                                 let what = What::Values(place, method);
                                 self.weave_method(what, this, tokens, (part, ty), scratch)
                             }
-                            None => Ok(0),
+                            false => Ok(0),
                         };
                         match values {
                             Ok(_) => {
@@ -425,6 +437,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                             Err(e) => Err(e),
                         }
                     }
+                    // Of an image whose machines are not known.
+                    None if self.logical(place).is_some() => Err(Reason::StateMachine.into()),
                     None => {
                         let this = (number + 1, this.as_ref());
                         let what = What::Method(place, method);

@@ -63,6 +63,8 @@ pub(crate) struct Weaver<'w, 'a> {
     tokens: &'w Tokens,
     machine: Machine,
     id: u32,
+    /// What a call that can be switched says where it begins.
+    says: Option<i32>,
     /// The field with the call's number, as code of the machine names it.
     field: u32,
     /// The machine is generic: its field is another one in each instantiation.
@@ -81,7 +83,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
     pub(crate) fn new(
         image: &'w Image<'a>,
         machine: Machine,
-        id: u32,
+        (id, says): (u32, Option<i32>),
         tokens: &'w Tokens,
     ) -> Weaver<'w, 'a> {
         Weaver {
@@ -89,6 +91,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             tokens,
             machine,
             id,
+            says,
             field: 0,
             generic: false,
         }
@@ -203,19 +206,23 @@ impl<'w, 'a> Weaver<'w, 'a> {
         }
         let none = Snippet::default();
         let hook = |token| self.on_this(none, token);
+        let resume = || {
+            let this = none.op(op::LDARG_0).op_u32(op::LDFLDA, self.field);
+            self.tokens.resume(this, self.id, self.says)
+        };
         let (mut enter, mut exit, mut error) = (none, Exit::Always(none), none);
         let mut before = Vec::new();
         match part.role {
             Role::AsyncMoveNext => {
                 before = self.at_builder_calls(body.code, &calls);
-                let resume = hook(self.tokens.resume);
+                let resume = resume();
                 match state_is_read(body.code, scratch) {
                     Some(pc) => before.insert(0, (pc, resume)),
                     None => enter = resume,
                 }
             }
             Role::MoveNext => {
-                enter = hook(self.tokens.resume);
+                enter = resume();
                 // No branch on the result: coverlet would count it.
                 exit = Exit::OfResult(hook(self.tokens.moved));
                 error = hook(self.tokens.fail);
@@ -280,10 +287,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .find(|(insn, _)| insn.opcode == op::NEWOBJ && self.makes_machine(insn.token(code)));
         let &(made, _) = made.ok_or(Reason::StateMachine)?;
         let field = self.field_beside(made.token(code), additions)?;
-        let begin = Snippet::default()
-            .op(op::DUP)
-            .op_u32(op::LDFLDA, field)
-            .hook(self.id, self.tokens.begin);
+        let of_machine = Snippet::default().op(op::DUP).op_u32(op::LDFLDA, field);
+        let begin = self.tokens.begin(of_machine, self.id, self.says);
         Ok((made.end(), begin))
     }
 
