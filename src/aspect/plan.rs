@@ -1111,6 +1111,10 @@ slower-than = \"2ms\"
             planned(&rules("exclude = { method = \"other\" }\nlevel = \"info\""))[4],
             switched(0x10, "noise debug, too often info")
         );
+        // Calls of those that another aspect counts, or lets the program decide about, are not sampled.
+        let sampled = planned(&rules("level = \"debug\"\nsample = \"1/100\""));
+        assert_eq!(sampled[0], switched(0x6428, "all debug"));
+        assert_eq!(sampled[1], switched(0x20, "all debug, noise debug"));
     }
 
     /// Shows a planner the type `A` with these methods.

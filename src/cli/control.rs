@@ -308,13 +308,26 @@ fn shown(
             "of methods of mode auto, {summed} are only summed up by now, {counted} only counted, and {left} left out"
         );
     }
-    let _ = writeln!(out, "  methods  level  now            aspect");
-    for (switch, methods) in switches {
-        let on = if state.is_on(switch) { "on" } else { "off" };
-        let now = format!("{on} {}", reason(switch, state));
+    let now = |switch: &Switch| {
+        let on = state.is_on(switch);
+        let mut now = format!(
+            "{} {}",
+            if on { "on" } else { "off" },
+            reason(switch, state)
+        );
+        let samples = on && matches!(state.mode, Mode::Rules | Mode::Auto);
+        if let Some(sample) = switch.sample.filter(|_| samples) {
+            let _ = write!(now, ", sampled {sample}");
+        }
+        now
+    };
+    let all: Vec<String> = switches.iter().map(|(switch, _)| now(switch)).collect();
+    let width = all.iter().map(String::len).max().unwrap_or(0).max(13);
+    let _ = writeln!(out, "  methods  level  {:<width$}  aspect", "now");
+    for ((switch, methods), now) in switches.iter().zip(&all) {
         let _ = writeln!(
             out,
-            "{:>9}  {:<5}  {now:<13}  {}",
+            "{:>9}  {:<5}  {now:<width$}  {}",
             show::thousands(*methods),
             switch.level.to_string(),
             printable(&switch.name)
@@ -331,10 +344,14 @@ fn json(
     [summed, counted, left]: [u64; 3],
 ) -> serde_json::Value {
     let aspects = switches.iter().map(|(switch, methods)| {
-        serde_json::json!({
+        let mut shown = serde_json::json!({
             "aspect": &*switch.name, "level": switch.level.to_string(), "methods": methods,
             "on": state.is_on(switch), "why": reason(switch, state),
-        })
+        });
+        if let Some(sample) = switch.sample {
+            shown["sample"] = sample.to_string().into();
+        }
+        shown
     });
     serde_json::json!({
         "trace": path.display().to_string(),

@@ -214,12 +214,17 @@ fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed)
             continue;
         }
         let methods = show::thousands(taken.methods);
-        let level = match levels.get(number).and_then(Option::as_ref) {
-            Some(switch) if switch.auto.is_some() => format!(", level {}, auto", switch.level),
-            Some(switch) => format!(", level {}", switch.level),
-            None => String::new(),
-        };
-        let _ = writeln!(out, "{methods:>9} by aspect `{}`{level}", taken.aspect);
+        let mut switched = String::new();
+        if let Some(switch) = levels.get(number).and_then(Option::as_ref) {
+            let _ = write!(switched, ", level {}", switch.level);
+            if switch.auto.is_some() {
+                switched += ", auto";
+            }
+            if let Some(sample) = switch.sample {
+                let _ = write!(switched, ", sampled {sample}");
+            }
+        }
+        let _ = writeln!(out, "{methods:>9} by aspect `{}`{switched}", taken.aspect);
     }
     let stay = staying(outcome, levels);
     if stay > 0 {
@@ -421,6 +426,9 @@ fn json(
                 shown["level"] = switch.level.to_string().into();
                 if switch.auto.is_some() {
                     shown["auto"] = true.into();
+                }
+                if let Some(sample) = switch.sample {
+                    shown["sample"] = sample.to_string().into();
                 }
             }
             shown

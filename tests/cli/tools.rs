@@ -125,9 +125,23 @@ match = {{ type = \"com.acme.Fib\" }}
         "{told}"
     );
     assert!(!told.contains("cannot be switched"), "{told}");
+    world.write(
+        "weave.toml",
+        rules("sample = \"1/100\"", "sample = \"10/s\""),
+    );
+    let told = world.wove(&["plan", "app.jar"]).out;
+    let all = "3 by aspect `all`, level info, sampled 1/100\n";
+    let numbers = "1 by aspect `numbers`, level info, sampled 10/s\n";
+    assert!(told.contains(all) && told.contains(numbers), "{told}");
+    let json = world.wove(&["plan", "app.jar", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["aspects"][0]["sample"], "1/100");
     world.write("weave.toml", rules("", ""));
     let json = world.wove(&["plan", "app.jar", "--json"]).out;
-    assert!(!json.contains("level"), "{json}");
+    assert!(
+        !json.contains("level") && !json.contains("sample"),
+        "{json}"
+    );
 }
 
 /// Several aspects can take a method, and one can take what another leaves out.

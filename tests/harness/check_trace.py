@@ -113,6 +113,7 @@ class Trace:
         self.pieces = Counter()  # id -> how many of the enters are pieces of logical calls
         self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
         self.switched = {}  # id -> (name, level) of the aspects that switch it
+        self.trees = []  # of outermost sampled calls: (thread, id, weight, Counter of the calls in it by id, itself too)
         self.changes = []  # (time, what was on from then), as text
         self.slow = Counter()  # (id, whether it failed) -> how many calls that are summed up are told by themselves
         self.left_out = set()  # ids of methods whose calls were not even counted for a while
@@ -270,7 +271,9 @@ def read_symbols(trace, data):
                 aspects = []
                 for _ in range(number):
                     level, at = leb128(block, at)
-                    if level & 16:
+                    if level >> 4 not in (0, 1, 2, 6):
+                        trace.problems.append(f"an aspect has flags {level:#x}")
+                    if level & 48:
                         _, at = leb128(block, at)
                     name, at = text(block, at)
                     aspects.append((name, ("error", "info", "debug")[level & 15]))
@@ -326,6 +329,8 @@ def read_thread(trace, thread, segments):
     calls, exits, errors = trace.calls, trace.exits, trace.errors
     # Values by method, and whether they are of the end; and those of the calls on the stack.
     waiting, values = defaultdict(dict), []
+    # What the next call stands for, where it is an outermost sampled one; how many calls were open when the tree began; what is in it.
+    weight, tree, within = None, None, None
 
     def leaves(method):
         """A call of the method ends: its values are known."""
@@ -347,8 +352,19 @@ def read_thread(trace, thread, segments):
             kind, method = word & 3, word >> 32
             if kind != ESCAPE:
                 clock += word >> 2 & 0x3FFFFFFF
+            if weight and (kind != ENTER or method != weight[0]):
+                trace.problems.append(f"thread {thread}, segment {number}: no call of {weight[0]:#x} begins where one stands for {weight[1]}")
+                weight = None
             if kind == ENTER:
                 calls[method] += 1
+                if weight:
+                    if within is not None:
+                        trace.problems.append(f"thread {thread}, segment {number}: a sampled call of {method:#x} is in another")
+                    tree, within = len(stack), Counter()
+                    trace.trees.append((thread, method, weight[1], within))
+                    weight = None
+                if within is not None:
+                    within[method] += 1
                 if not times:
                     trace.roots[method] += 1
                 times.append([clock, 0])
@@ -380,6 +396,8 @@ def read_thread(trace, thread, segments):
                     trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
                     return
                 _, call, piece = stack.pop()
+                if len(stack) == tree:
+                    tree = within = None
                 begun, inner = times.pop()
                 open_calls[method] -= 1
                 trace.own[method] += max(0, clock - begun - inner)
@@ -438,7 +456,7 @@ def read_thread(trace, thread, segments):
                             trace.exceptions[pending] += 1
                             trace.thrown_by[(method, *pending)] += 1
                         pending = None
-                    stack, times, pending = [], [], None
+                    stack, times, pending, tree, within = [], [], None, None, None
                     open_calls.clear()
                 elif escape == SAMPLE:
                     trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
@@ -450,6 +468,10 @@ def read_thread(trace, thread, segments):
                         trace.problems.append(f"thread {thread}: a value of {method:#x} is none: {payload[0]:#x}")
                     else:
                         waiting[method, known[1]][known[0]] = known[2]
+                elif escape == SAMPLED:
+                    if size != 1 or not 0 < payload[0] < 1 << 24:
+                        trace.problems.append(f"thread {thread}: a call of {method:#x} stands for {payload.tolist()}")
+                    weight = method, payload[0]
                 elif escape == SLOW:
                     trace.slow[method, payload[1] >> 63] += 1
                 elif escape == AGGREGATED:

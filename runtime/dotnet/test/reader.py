@@ -119,9 +119,9 @@ class Names:
             elif tag == 11:
                 for _ in range(number()):
                     flags = number()
-                    assert flags & 15 < 3 and flags < 32, "a level"
-                    if flags & 16:
-                        number()
+                    assert flags & 15 < 3 and flags >> 4 in (0, 1, 2, 6), "a level, and what else an aspect says"
+                    if flags & 48:
+                        assert 0 < number() < 1 << 24, "a time, or a number of calls"
                     text()
             elif tag == 12:
                 last = (last + number()) & 0xFFFFFFFF
@@ -139,6 +139,7 @@ class Thread:
         self.segments = {}
         self.lost = 0
         self.elsewhere = {}  # (segment, how many events of it come before): time of the innermost call in what is summed up
+        self.weights = {}  # (segment, how many events of it come before): how many calls an outermost sampled one stands for
         self.values = []  # (segment, how many events of it come before, the method, the value)
 
     def all(self):
@@ -323,6 +324,13 @@ class Trace:
             elif escape == 12:
                 assert size == 2, "a call that is told by itself"
                 self.slow.append((who, argument, payload[0], payload[1] & (1 << 63) - 1, payload[1] >> 63))
+            elif escape == 13:
+                assert size == 1 and 0 < payload[0] < 1 << 24, "a call stands for so many"
+                after = words[at + 2] if at + 2 < len(words) else 0
+                if after & 3 == ENTER and after >> 32 == argument:
+                    thread.weights[segment, len(events)] = payload[0]
+                else:
+                    assert after & 3 == 0, "a sampled call begins right where that is said, or is lost"
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

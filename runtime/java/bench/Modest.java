@@ -10,7 +10,7 @@ public final class Modest {
             Modes.put(table, other, other % 3 == 0 ? Modes.OFF : Modes.RULES);
         }
         int number = mode.equals("off") ? Modes.OFF : mode.equals("count") ? Modes.COUNT
-            : mode.equals("aggregate") ? Modes.AGGREGATE : Modes.RECORD;
+            : mode.equals("aggregate") ? Modes.AGGREGATE : mode.equals("rules") ? Modes.RULES : Modes.RECORD;
         table[id & table.length - 1] = (byte) number;
         Modes.use(table, Modes.exactRoom(0));
     }

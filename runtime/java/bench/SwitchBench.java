@@ -23,6 +23,14 @@ public final class SwitchBench {
             System.out.printf("java %-9s switched, %-9s  median %5.1f, minimum %5.1f ns a pair%n", System.getProperty("java.version"), mode,
                 pair[0] - floor, pair[1] - floor);
         }
+        Modest.set(ID, "rules");
+        for (String how : new String[] {"below", "alone"}) {
+            double[] pair = best(repeats, how);
+            floor *= how.equals("alone") ? 4 : 1; // as the plain ones
+            System.out.printf("java %-9s sampled 1/100, %-6s median %5.1f, minimum %5.1f ns a pair%n", System.getProperty("java.version"),
+                how, pair[0] - floor, pair[1] - floor);
+        }
+        floor /= 4;
         double[] plain = best(repeats, "plain");
         floor *= 4; // those come one by one
         System.out.printf("java %-9s plain                median %5.1f, minimum %5.1f ns a pair%n", System.getProperty("java.version"), plain[0] - floor,
@@ -44,7 +52,13 @@ public final class SwitchBench {
     }
 
     private static void run(String what) {
-        sink += what.equals("nothing") ? nothing(PAIRS) : what.equals("plain") ? Loops.pairs(PAIRS) : switched(PAIRS);
+        switch (what) {
+            case "nothing" -> sink += nothing(PAIRS);
+            case "plain" -> sink += Loops.pairs(PAIRS);
+            case "below" -> sink += below(PAIRS);
+            case "alone" -> sink += alone(PAIRS);
+            default -> sink += switched(PAIRS);
+        }
     }
 
     private static long nothing(int n) {
@@ -69,6 +83,36 @@ public final class SwitchBench {
             Switched.exit(d, ID);
             Switched.exit(c, ID);
             Switched.exit(b, ID);
+            Switched.exit(a, ID);
+        }
+        return sum;
+    }
+
+    /** All but the first in each other, of an outermost one. */
+    private static long below(int n) {
+        long sum = 0;
+        for (int i = 0; i < n; i += 4) {
+            int a = Switched.enter(100 << 8 | 0x18, ID);
+            int b = Switched.enter(100 << 8 | 0x18, ID);
+            int c = Switched.enter(100 << 8 | 0x18, ID);
+            int d = Switched.enter(100 << 8 | 0x18, ID);
+            sum ^= i * 31;
+            sum += i;
+            Switched.exit(d, ID);
+            Switched.exit(c, ID);
+            Switched.exit(b, ID);
+            Switched.exit(a, ID);
+        }
+        return sum;
+    }
+
+    /** Each an outermost one. */
+    private static long alone(int n) {
+        long sum = 0;
+        for (int i = 0; i < n; i++) {
+            int a = Switched.enter(100 << 8 | 0x18, ID);
+            sum ^= i * 31;
+            sum += i;
             Switched.exit(a, ID);
         }
         return sum;

@@ -270,7 +270,7 @@ public final class Programs {
         System.out.println("ready");
         for (String line; (line = in.readLine()) != null;) {
             String[] words = line.split(" ");
-            int n = words.length > 1 ? Integer.parseInt(words[1]) : 0;
+            int n = words.length > 1 && Character.isDigit(words[1].charAt(0)) ? Integer.parseInt(words[1]) : 0;
             switch (words[0]) {
                 case "round" -> {
                     List<Thread> all = new ArrayList<>();
@@ -290,11 +290,16 @@ public final class Programs {
                     }
                 }
                 case "run" -> {
+                    boolean trees = words.length > 1;
                     boolean virtual = Runtime.version().feature() >= 21;
                     for (int i = 0; i < 4; i++) {
                         Runnable work = () -> {
                             while (on.get()) {
-                                rounds(1);
+                                if (trees) {
+                                    requests(1);
+                                } else {
+                                    rounds(1);
+                                }
                                 rounds.incrementAndGet();
                                 Thread.yield();
                             }
@@ -333,10 +338,61 @@ public final class Programs {
                 case "value" -> Values.value(words[2], Integer.parseInt(words[3]) << 16, 128, null, n, states.get(ids.lastIndexOf(n)));
                 case "begin" -> Switched.begin(states.get(ids.lastIndexOf(n)), n);
                 case "often" -> often(n);
-                case "dive" -> {
-                    Thread t = new Thread(null, () -> dives(n), "dive", 300_000);
+                case "dive", "plunge" -> {
+                    boolean within = words[0].equals("dive");
+                    Thread t = new Thread(null, () -> dives(n, within), words[0], 300_000);
                     t.start();
                     t.join();
+                }
+                case "requests" -> {
+                    List<Thread> all = new ArrayList<>();
+                    for (int i = 0; i < 4; i++) {
+                        all.add(new Thread(() -> requests(n), "requests " + i));
+                    }
+                    join(all);
+                    if (Runtime.version().feature() >= 21) {
+                        Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+                        Class<?> type = Class.forName("java.lang.Thread$Builder");
+                        Method start = type.getMethod("start", Runnable.class);
+                        all.clear();
+                        for (int i = 0; i < 50; i++) {
+                            type.getMethod("name", String.class).invoke(builder, "requests v" + i);
+                            all.add((Thread) start.invoke(builder, (Runnable) () -> requests(n)));
+                        }
+                        for (Thread t : all) {
+                            t.join();
+                        }
+                    }
+                }
+                case "second" -> {
+                    for (int i = 0; i < n; i++) {
+                        Thread.sleep(i % 100 == 0 ? 1 : 0);
+                        Hooks.enter(1);
+                        Hooks.exit(1);
+                        Switched.exit(Switched.enter(as(16), 16), 16);
+                    }
+                }
+                case "seconds" -> {
+                    List<Thread> all = new ArrayList<>();
+                    for (int i = 0; i < 4; i++) {
+                        all.add(new Thread(() -> seconds(n)));
+                    }
+                    join(all);
+                    Thread.sleep(250); // the next one is taken
+                    Switched.exit(Switched.enter(as(16), 16), 16);
+                }
+                case "allocates" -> {
+                    seconds(100_000);
+                    requests(1_000);
+                    all(100_000); // several chunks
+                    com.sun.management.ThreadMXBean bean = (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
+                    long before = bean.getThreadAllocatedBytes(Thread.currentThread().getId());
+                    seconds(100_000);
+                    all(100_000);
+                    for (int i = 0; i < 100_000; i++) {
+                        Switched.error(FAILURE, Switched.enter(as(15), 15), 15);
+                    }
+                    rounds.set(bean.getThreadAllocatedBytes(Thread.currentThread().getId()) - before);
                 }
                 default -> throw new IllegalStateException(line);
             }
@@ -345,8 +401,16 @@ public final class Programs {
         Hooks.exit(1);
     }
 
-    /** What the rules say of a method: 2 and 4 are of level info, 3 of debug, 5 of debug and summed up, 6 of info and counted. */
+    private static final int[] NUMBERS = {10, 10, 1_000, 1, (1 << 24) - 1, 5};
+
+    /**
+     * What the rules say of a method: 2 and 4 are of level info, 3 of debug, 5 of debug and summed up, 6 of info and counted. Calls of
+     * 11 to 16 are sampled: of the first two 1/10, of the others 1/1000, all, as good as none, and 5 a second.
+     */
     private static int as(int id) {
+        if (id > 10) {
+            return NUMBERS[id - 11] << 8 | (id == 16 ? 0x98 : 0x18);
+        }
         return id == 3 || id == 9 ? 0x20 : id == 5 ? 0x21 : id == 6 ? 0x12 : 0x10;
     }
 
@@ -374,9 +438,46 @@ public final class Programs {
         }
     }
 
-    private static void dives(int id) {
+    /** Each of its sampled calls has the same below it, and a value. In each is a call that is always recorded, and around it, too. */
+    private static void requests(int n) {
+        for (int i = 0; i < n; i++) {
+            Hooks.enter(1);
+            int root = 11 + i % 2;
+            int outer = Switched.decide(as(root), root);
+            Values.value(i, 0, 128, null, root, outer);
+            Switched.begin(outer, root);
+            Hooks.enter(1);
+            Hooks.exit(1);
+            int inner = Switched.enter(as(12), 12);
+            int again = Switched.enter(as(11), 11);
+            int rare = Switched.enter(as(13), 13);
+            Switched.error(FAILURE, rare, 13);
+            Switched.exit(again, 11);
+            Switched.exit(inner, 12);
+            if (i % 3 == 0) {
+                Switched.error(FAILURE, outer, root);
+            } else {
+                Switched.exit(outer, root);
+            }
+            Hooks.exit(1);
+        }
+    }
+
+    private static void seconds(int n) {
+        for (int i = 0; i < n; i++) {
+            Switched.exit(Switched.enter(as(16), 16), 16);
+        }
+    }
+
+    private static void all(int n) {
+        for (int i = 0; i < n; i++) {
+            Switched.exit(Switched.enter(as(14), 14), 14);
+        }
+    }
+
+    private static void dives(int id, boolean within) {
         for (int i = 0; i < 20; i++) {
-            int state = Switched.enter(as(id), id);
+            int state = within ? Switched.enter(as(id), id) : 0;
             try {
                 dive(id);
             } catch (StackOverflowError expected) {
@@ -386,6 +487,7 @@ public final class Programs {
             Hooks.exit(1);
             Switched.exit(state, id);
         }
+        all(1);
     }
 
     private static int dive(int id) {

@@ -74,6 +74,11 @@ public final class Suite {
         test("switched at the end of the stack", Suite::switchedDeep);
         test("switched a thousand times under load", Suite::switchedOften);
         test("level at the start", Suite::switchedLevel);
+        test("sampled, tree by tree", Suite::sampled);
+        test("sampled while it is switched", Suite::sampledSwitched);
+        test("sampled and switched under load", Suite::sampledOften);
+        test("sampled by the second", Suite::sampledSecond);
+        test("sampled at the end of the stack", Suite::sampledDeep);
         test("what is called too often", Suite::tooOften);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
@@ -1015,11 +1020,14 @@ public final class Suite {
         return t.threads.values().stream().flatMap(x -> x.all().stream()).filter(e -> e.kind() == 1 && e.id() == id).count();
     }
 
-    /** Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched; of 7 and 8 the program itself decides. */
+    /**
+     * Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched; of 7 and 8 the program itself decides;
+     * 11 to 16 are sampled.
+     */
     private static byte[] switchedMap() throws Exception {
         java.io.ByteArrayOutputStream entries = new java.io.ByteArrayOutputStream();
         entries.write(11);
-        number(entries, 3);
+        number(entries, 8);
         number(entries, 2);
         text(entries, "noise".getBytes());
         number(entries, 1);
@@ -1027,7 +1035,13 @@ public final class Suite {
         number(entries, 1 + 16);
         number(entries, 1_000);
         text(entries, "often".getBytes());
-        int[][] rows = {{2, 1}, {3, 0}, {4, 1}, {5, 0}, {6, 0, 1}, {7, 2}, {8, 2}};
+        int[] sampled = {10, 1_000, 1, (1 << 24) - 1, 5};
+        for (int i = 0; i < sampled.length; i++) {
+            number(entries, i == 4 ? 1 + 32 + 64 : 1 + 32);
+            number(entries, sampled[i]);
+            text(entries, ("sampled " + i).getBytes());
+        }
+        int[][] rows = {{2, 1}, {3, 0}, {4, 1}, {5, 0}, {6, 0, 1}, {7, 2}, {8, 2}, {11, 3}, {12, 3}, {13, 4}, {14, 5}, {15, 6}, {16, 7}};
         int last = 0;
         for (int[] row : rows) {
             entries.write(12);
@@ -1042,7 +1056,7 @@ public final class Suite {
         byte[] raw = entries.toByteArray();
         java.util.zip.CRC32 crc = new java.util.zip.CRC32();
         crc.update(raw);
-        byte[] methods = map(0, 1, 2, 3, 4, 5, 6, 7, 8);
+        byte[] methods = map(0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16);
         ByteBuffer out = ByteBuffer.allocate(methods.length + 12 + 5 + raw.length).order(ByteOrder.LITTLE_ENDIAN);
         out.put(methods).putInt(4, 4).putInt(12, 2);
         out.putInt(raw.length).putInt((int) crc.getValue()).putInt(5 + raw.length);
@@ -1215,6 +1229,218 @@ public final class Suite {
                 check(all > 40 && all <= most[id], all + " of " + most[id] + " calls of " + id);
             }
             t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+        }
+    }
+
+    /** Events of a thread as text, outermost sampled calls with what they stand for. */
+    private static List<String> told(TraceReader.LogicalThread thread) {
+        List<TraceReader.Event> all = thread.all();
+        List<Integer> weights = thread.weights();
+        List<String> told = new ArrayList<>();
+        for (int i = 0; i < all.size(); i++) {
+            told.add("_ +-!".charAt(all.get(i).kind() + 1) + "" + all.get(i).id() + (weights.get(i) == 0 ? "" : "x" + weights.get(i)));
+        }
+        return told;
+    }
+
+    /** Of each thread one of ten outermost calls is recorded, each with all below it, and of the others nothing. */
+    private static void sampled(Path folder) throws Exception {
+        boolean virtual = Runtime.version().feature() >= 21;
+        for (int n : new int[] {5_003, 7}) {
+            Files.deleteIfExists(folder.resolve("t.wtrace"));
+            try (Controlled p = new Controlled(folder, "-Dweave.trace.limit=1g")) {
+                p.tell("requests " + n);
+                TraceReader t = p.end();
+                int threads = 0;
+                long trees = 0;
+                long[] by = new long[2];
+                for (TraceReader.LogicalThread thread : t.threads.values()) {
+                    if (thread.name == null || !thread.name.startsWith("requests")) {
+                        continue;
+                    }
+                    threads++;
+                    List<String> told = told(thread);
+                    List<List<TraceReader.Value>> values = thread.values();
+                    int at = 0;
+                    int taken = 0;
+                    for (int i = 0; i < n; i++) {
+                        int root = 11 + i % 2;
+                        String end = (i % 3 == 0 ? "!" : "-") + root;
+                        List<String> whole = List.of("+1", "+" + root + "x10", "+1", "-1", "+12", "+11", "+13", "!13", "-11", "-12", end, "-1");
+                        List<String> nothing = List.of("+1", "+1", "-1", "-1");
+                        if (told.get(at + 1).startsWith("+" + root)) {
+                            equal(whole, told.subList(at, at + whole.size()), "request " + i + " of " + thread.name);
+                            equal((long) i, values.get(at + 1).get(0).word(), "its value");
+                            at += whole.size();
+                            taken++;
+                            by[i % 2]++;
+                        } else {
+                            equal(nothing, told.subList(at, at + nothing.size()), "request " + i + " of " + thread.name);
+                            check(values.subList(at, at + 4).stream().allMatch(List::isEmpty), "no values");
+                            at += nothing.size();
+                        }
+                    }
+                    equal(told.size(), at, "records");
+                    check(taken == n / 10 || taken == (n + 9) / 10, taken + " of " + n + " requests of " + thread.name);
+                    trees += taken;
+                }
+                equal(virtual ? 54 : 4, threads, "threads");
+                // Requests that take turns have their share each, and threads of less than ten.
+                long requests = (long) threads * n;
+                check(trees * 10 > requests / 2 && trees * 10 < 2 * requests, trees + " of " + requests);
+                check(n < 100 || Math.min(by[0], by[1]) * 3 > trees, by[0] + " and " + by[1]);
+            }
+        }
+    }
+
+    /** A call and its tree are ended as they began, and a thread is free when its outermost call ends, whatever is switched. */
+    private static void sampledSwitched(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("enter 14"); // taken, as all are
+            p.tell("enter 15"); // on its own it would not be
+            p.tell("exit 15");
+            p.tell("enter 2"); // another aspect's
+            p.request("level error");
+            p.tell("enter 14"); // off
+            p.tell("error 14");
+            p.tell("exit 2");
+            p.tell("error 14"); // the tree's own end
+            p.request("level info");
+            p.tell("enter 15"); // not taken
+            p.tell("enter 14"); // and so all below it
+            p.tell("exit 14");
+            p.tell("enter 2");
+            p.tell("exit 2");
+            p.request("level info\nmode record");
+            p.tell("enter 14"); // all calls are recorded
+            p.tell("exit 14");
+            p.request("level info\nmode aggregate");
+            p.tell("enter 14"); // summed up, and told by itself by no rule
+            p.tell("error 14");
+            p.request("level info\nmode count");
+            p.tell("enter 15");
+            p.request("level info\nmode rules");
+            p.tell("exit 15"); // one that was counted: it frees nobody
+            p.tell("enter 14");
+            p.tell("exit 14");
+            p.tell("error 15"); // the outermost
+            p.tell("enter 14");
+            p.tell("exit 14");
+            p.request("level info\nmode auto");
+            p.tell("enter 14");
+            p.tell("exit 14");
+            p.request("level info\nmode off");
+            p.tell("enter 15"); // off: it decides nothing
+            p.request("level info");
+            p.tell("enter 14");
+            p.tell("exit 14");
+            p.tell("exit 15");
+            TraceReader t = p.end();
+            equal("[+1, +14x1, +15, -15, +2, -2, !14, +2, -2, +14, -14, +14x1, -14, +14x1, -14, +14x1, -14, -1]", told(t.named("main")).toString(),
+                "records");
+            equal(1L, t.sums.get(14).ended(), "summed up");
+            check(t.slow.isEmpty(), "told by themselves");
+            equal(1L, t.counts.get(15), "counted");
+        }
+        Files.delete(folder.resolve("t.wtrace"));
+        try (Controlled p = new Controlled(folder)) {
+            long bytes = p.tell("allocates");
+            check(bytes < 100_000, bytes + " bytes for 300,000 calls");
+            p.end();
+        }
+    }
+
+    /** Pairs and trees stay whole while all is switched: what is outside of a tree is recorded by a mode that records all. */
+    private static void sampledOften(Path folder) throws Exception {
+        String[] states = {"level info", "level error", "level info\nmode record", "level debug\nmode off", "level error\nenable sampled 0",
+            "level info\nmode count", "level info\nmode rules", "level debug\nmode aggregate", "level info\ndisable sampled 0"};
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.limit=3g")) {
+            p.tell("run requests");
+            for (int i = 0; i < 30 * seconds; i++) {
+                p.request(states[i % states.length]);
+            }
+            p.request("level info");
+            p.tell("stop");
+            p.tell("requests 100");
+            TraceReader t = p.end();
+            for (TraceReader.LogicalThread thread : t.threads.values()) {
+                int open = 0;
+                int trees = 0;
+                List<Integer> weights = thread.weights();
+                List<TraceReader.Event> all = thread.all();
+                int depth = 0;
+                for (int i = 0; i < all.size(); i++) {
+                    if (weights.get(i) > 0) {
+                        equal(0, open, "depth of the tree in which another begins");
+                        equal(all.get(i).id() == 13 ? 1_000 : 10, weights.get(i), "weight");
+                        open = depth + 1;
+                        trees++;
+                    }
+                    depth += all.get(i).kind() == 1 ? 1 : -1;
+                    open = depth < open ? 0 : open;
+                }
+                // Each is free at the end of its requests.
+                check(thread.name == null || !thread.name.startsWith("requests") || trees == 10, trees + " of 100 requests");
+            }
+            t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+        }
+    }
+
+    /** So many a second of the process, which stand for all. */
+    private static void sampledSecond(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.limit=1g")) {
+            p.tell("second 50000");
+            p.tell("seconds 20000");
+            p.tell("second 200");
+            TraceReader t = p.end();
+            List<String> told = told(t.named("main"));
+            long since = 0;
+            long taken = 0;
+            for (String one : told) {
+                since += one.equals("+1") ? 1 : 0;
+                if (one.startsWith("+16")) {
+                    taken++;
+                    if (!one.equals("+16x" + (since - (taken == 1 ? 1 : 0)))) {
+                        // The one behind the other threads' calls, which are known by number alone.
+                        check(told.indexOf(one) > 50_000, one + " after " + since);
+                    }
+                    since = 0;
+                }
+            }
+            long weights = 0;
+            long trees = 0;
+            long first = Long.MAX_VALUE;
+            long last = 0;
+            for (TraceReader.LogicalThread thread : t.threads.values()) {
+                List<Integer> all = thread.weights();
+                for (int i = 0; i < all.size(); i++) {
+                    weights += all.get(i);
+                    if (all.get(i) > 0) {
+                        trees++;
+                        first = Math.min(first, thread.all().get(i).time());
+                        last = Math.max(last, thread.all().get(i).time());
+                    }
+                }
+            }
+            // At most 200 at the end are of none.
+            check(weights >= 50_000 + 80_000 + 1 && weights <= 50_000 + 80_000 + 1 + 200, weights + " calls");
+            check(trees >= 3 && trees <= 2 + (last - first) / 200_000_000, trees + " in " + (last - first) + " ns");
+        }
+    }
+
+    /** A thread whose hooks find no stack is free all the same, whether its calls are taken or not. */
+    private static void sampledDeep(Path folder) throws Exception {
+        for (String option : new String[] {"-Xint", "-XX:TieredStopAtLevel=1", "-Xmixed"}) {
+            for (String how : new String[] {"dive 14", "dive 15", "plunge 14", "plunge 15"}) {
+                Files.deleteIfExists(folder.resolve("t.wtrace"));
+                try (Controlled p = new Controlled(folder, option, "-Dweave.trace.limit=1g")) {
+                    p.tell(how);
+                    p.process.getOutputStream().close();
+                    check(p.process.waitFor(60, TimeUnit.SECONDS) && p.process.exitValue() == 0, "the program ends");
+                    List<String> told = told(new TraceReader(p.trace).named(how.substring(0, how.indexOf(' '))));
+                    equal("[+14x1, -14]", told.subList(told.size() - 2, told.size()).toString(), option + ", " + how + ": the last call");
+                }
+            }
         }
     }
 

@@ -18,9 +18,10 @@ final class TraceReader {
 
     /**
      * A segment; {@code lost} holds, for each LOST escape, the event it precedes and the count; {@code values} what it has of those in front of
-     * each event, or of its end; {@code elsewhere} the time that the innermost call has spent in what is summed up, in front of an event.
+     * each event, or of its end; {@code elsewhere} the time that the innermost call has spent in what is summed up, in front of an event;
+     * {@code weights} for how many calls an event stands that begins an outermost sampled call.
      */
-    record Segment(List<Event> events, List<long[]> lost, Map<Integer, List<Value>> values, Map<Integer, Long> elsewhere) {}
+    record Segment(List<Event> events, List<long[]> lost, Map<Integer, List<Value>> values, Map<Integer, Long> elsewhere, Map<Integer, Integer> weights) {}
 
     /** What calls add up to that are summed up. */
     record Sum(long calls, long errors, long total, long own, long min, long max, long ended) {}
@@ -76,6 +77,17 @@ final class TraceReader {
                 }
             }
             return own;
+        }
+
+        /** The weight of each event that begins an outermost sampled call, else 0. */
+        List<Integer> weights() {
+            List<Integer> all = new ArrayList<>();
+            for (Segment s : segments.values()) {
+                for (int i = 0; i < s.events.size(); i++) {
+                    all.add(s.weights.getOrDefault(i, 0));
+                }
+            }
+            return all;
         }
 
         long events() {
@@ -302,6 +314,16 @@ final class TraceReader {
                     check(payload == 2, "a slow call has two words");
                     slow.merge((int) (word >>> 32), b.getLong(p + 16) < 0 ? 1L << 32 : 1L, Long::sum);
                 }
+                case 13 -> {
+                    check(payload == 1 && b.getLong(p + 8) >= 1 && b.getLong(p + 8) < 1 << 24, "a call stands for so many");
+                    check(p + 16 < at + 65536, "a sampled call begins in the chunk that says so");
+                    long next = b.getLong(p + 16);
+                    if ((next & 3) == 1 && (int) (next >>> 32) == argument) {
+                        segment.weights.put(segment.events.size(), (int) b.getLong(p + 8));
+                    } else {
+                        check((next & 3) == 0, "a sampled call begins right where that is said, or is lost");
+                    }
+                }
                 case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
                 default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
             }
@@ -311,7 +333,7 @@ final class TraceReader {
     }
 
     private static Segment segment(LogicalThread thread, int number) {
-        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>(), new TreeMap<>(), new TreeMap<>());
+        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>(), new TreeMap<>(), new TreeMap<>(), new TreeMap<>());
         check(thread.segments.put(number, segment) == null, "segment " + number + " twice");
         return segment;
     }

@@ -15,7 +15,7 @@ use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
 use crate::aspect::point::PointKind;
 use crate::error::Place;
-use crate::switches::{LEVEL_WORDS, Level, MOST_MICROSECONDS};
+use crate::switches::{LEVEL_WORDS, Level, MOST_MICROSECONDS, MOST_SAMPLED, Sampling};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,13 +38,14 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 22] = [
+pub(super) const ASPECT_KEYS: [&str; 23] = [
     "name",
     "match",
     "exclude",
     "mode",
     "level",
     "slower-than",
+    "sample",
     "advice",
     "hooks",
     "enter",
@@ -100,7 +101,7 @@ const FILE_SYNONYMS: [(&str, &str); 3] = [
 const LIBRARY_SYNONYMS: [(&str, &str); 3] = [("file", "path"), ("jar", "path"), ("dll", "path")];
 /// Hooks at points inside methods.
 const AT_HOOKS: [&str; 3] = ["before", "after", "replace"];
-const ASPECT_SYNONYMS: [(&str, &str); 14] = [
+const ASPECT_SYNONYMS: [(&str, &str); 17] = [
     ("pointcut", "match"),
     ("matches", "match"),
     ("include", "match"),
@@ -115,6 +116,9 @@ const ASPECT_SYNONYMS: [(&str, &str); 14] = [
     ("return", "exit"),
     ("error", "exception"),
     ("throw", "exception"),
+    ("sampling", "sample"),
+    ("sample-rate", "sample"),
+    ("rate", "sample"),
 ];
 const SELECTOR_SYNONYMS: [(&str, &str); 20] = [
     ("assembly", "artifact"),
@@ -191,6 +195,21 @@ fn microseconds(text: &str) -> Option<u32> {
     };
     let time = number.parse::<u32>().ok()?.checked_mul(unit)?;
     (1..=MOST_MICROSECONDS).contains(&time).then_some(time)
+}
+
+/// `1/100` or `10/s`.
+fn sampling(text: &str) -> Option<Sampling> {
+    let (calls, of) = text.split_once('/')?;
+    let number = |text: &str| {
+        let text = text.trim();
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let number = digits.then(|| text.parse::<u32>().ok()).flatten()?;
+        (1..=MOST_SAMPLED).contains(&number).then_some(number)
+    };
+    match of.trim() {
+        "s" => number(calls).map(Sampling::Second),
+        of => (number(calls)? == 1).then(|| number(of).map(Sampling::OneOf))?,
+    }
 }
 
 const LEVEL_SYNONYMS: [(&str, &str); 7] = [
@@ -573,6 +592,7 @@ impl<'t> Parser<'t> {
                 }
                 "level" => aspect.level = self.level(value),
                 "slower-than" => slower = self.slower_than(value).unwrap_or(slower),
+                "sample" => aspect.sample = self.sample(value),
                 "advice" => aspect.advice = self.advice(value),
                 "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
                 "enter" => own.enter = self.calls("enter", value),
@@ -648,6 +668,16 @@ impl<'t> Parser<'t> {
                 "`mode = \"auto\"`",
             );
         }
+        if let Some((key, _)) = table.get_key_value("sample")
+            && (auto || [Advice::COUNT, Advice::AGGREGATE].contains(&mode))
+        {
+            self.report_help(
+                key.span(),
+                "counts and sums are of all calls",
+                "the aspect has them: `mode`",
+                "leave out `sample`, or `mode`: they cost less than records",
+            );
+        }
         for key in ["mask", "limit"] {
             if let Some((key, _)) = table.get_key_value(key)
                 && !table.contains_key("record")
@@ -686,6 +716,14 @@ impl<'t> Parser<'t> {
                     "calls where they stand are not switched",
                     "leave out `level`",
                     "methods are: an aspect that matches what is called can have a level",
+                );
+            }
+            if let Some((key, _)) = table.get_key_value("sample") {
+                self.report_help(
+                    key.span(),
+                    "calls where they stand are not sampled",
+                    "leave out `sample`",
+                    "methods are: an aspect that matches what is called can sample its calls",
                 );
             }
             let says = |key| table.contains_key(key);
@@ -759,7 +797,7 @@ impl<'t> Parser<'t> {
         }
         let switch = match auto {
             true => table.get_key_value("mode"),
-            false => table.get_key_value("level"),
+            false => (table.get_key_value("sample")).or_else(|| table.get_key_value("level")),
         };
         if let Some((key, _)) = switch
             && !aspect.advice.is_whole()
@@ -1432,6 +1470,20 @@ impl<'t> Parser<'t> {
             self.wrong_type(value, "`slower-than`", expected);
         }
         time
+    }
+
+    fn sample(&mut self, value: &Value<'t>) -> Option<Sampling> {
+        let sample = match value.get_ref() {
+            DeValue::String(word) => sampling(word),
+            _ => None,
+        };
+        if sample.is_none() {
+            let expected = format!(
+                "one of so many calls, such as \"1/100\", or so many a second, such as \"10/s\", up to {MOST_SAMPLED}"
+            );
+            self.wrong_type(value, "`sample`", &expected);
+        }
+        sample
     }
 
     fn mode(&mut self, value: &Value<'t>) -> Option<Mode> {

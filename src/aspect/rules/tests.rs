@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aspect::advice::Advice;
-use crate::switches::Level;
+use crate::switches::{Level, MOST_SAMPLED, Sampling};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -388,6 +388,92 @@ fn a_level_is_of_whole_calls() {
 }
 
 #[test]
+fn what_is_sampled_are_recorded_calls() {
+    let parse = |more: &str| {
+        let text = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\n{more}\n");
+        Rules::parse("rules", &text).map(|mut rules| rules.aspects.remove(0))
+    };
+    assert_eq!(parse("").unwrap().sample, None);
+    for (text, means) in [
+        ("1/100", Sampling::OneOf(100)),
+        (" 1 / 1 ", Sampling::OneOf(1)),
+        ("1/16777215", Sampling::OneOf(MOST_SAMPLED)),
+        ("10/s", Sampling::Second(10)),
+        ("1/s", Sampling::Second(1)),
+    ] {
+        for more in [
+            "",
+            "mode = \"record\"",
+            "level = \"debug\"",
+            "record = \"this\"\nroot = true",
+            "enter = \"a.Log.begin()\"\nmode = \"record\"",
+        ] {
+            let aspect = parse(&format!("sample = \"{text}\"\n{more}")).unwrap();
+            assert_eq!(aspect.sample, Some(means), "{text}, {more}");
+            assert!(aspect.is_switchable(), "{text}, {more}");
+        }
+    }
+    for text in [
+        "0/s",
+        "1/0",
+        "2/3",
+        "1/16777216",
+        "16777216/s",
+        "100",
+        "1%",
+        "1/+2",
+        "-1/s",
+        "/",
+        "1/m",
+        "",
+    ] {
+        let error = parse(&format!("sample = \"{text}\"")).unwrap_err();
+        assert!(
+            error.to_string().contains("`sample` is one of so many"),
+            "{text}: {error}"
+        );
+    }
+    for (more, said) in [
+        ("sample = 100", "found an integer"),
+        (
+            "sample = \"1/10\"\nadvice = \"enter\"",
+            "a call that is switched is recorded whole or not at all",
+        ),
+        (
+            "sample = \"1/10\"\nenter = \"a.Log.begin()\"",
+            "`sample` is about what goes into the trace",
+        ),
+        (
+            "sample = \"1/10\"\nhooks = \"android-trace\"",
+            "`sample` is about what goes into the trace",
+        ),
+        (
+            "sample = \"1/10\"\nadvice = \"enter\"\nat = { call = { method = \"run\" } }",
+            "calls where they stand are not sampled",
+        ),
+        ("sampling = \"1/10\"", "did you mean `sample`?"),
+    ] {
+        let error = parse(more).unwrap_err().to_string();
+        assert!(error.contains(said), "{more}: {error}");
+    }
+    for mode in ["count", "aggregate", "auto"] {
+        assert_eq!(
+            wrong(&format!(
+                "version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\nmode = \"{mode}\"\nsample = \"1/10\"\n"
+            ))
+            .trim(),
+            "counts and sums are of all calls\n \
+             --> weave.toml:5:1\n  \
+             |\n\
+             5 | sample = \"1/10\"\n  \
+             | ^^^^^^ the aspect has them: `mode`\n  \
+             |\n  \
+             = help: leave out `sample`, or `mode`: they cost less than records"
+        );
+    }
+}
+
+#[test]
 fn unknown_key_of_the_file() {
     assert_snapshot!(wrong(r##"version = 1
 
@@ -451,7 +537,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
+  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
 "#);
 }
 

@@ -19,6 +19,8 @@ public final class Hooks {
     static int adrift;
     /** Those of them for want of stack. */
     static int adriftShort;
+    /** Outermost sampled calls that ended without their lane. One that began under another number is taken to have ended. */
+    static int stranded;
 
     private Hooks() {}
 
@@ -418,6 +420,102 @@ public final class Hooks {
         } catch (Throwable failure) {
             // Nothing is lost. The next call asks again.
             if (lane != null && !lane.busy) {
+                lane.fault |= failure instanceof InternalError;
+                lane.end = 0;
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** What becomes of a call that is sampled, one of {@code number} or so many a second: a state of {@link Switched}. */
+    static int sampled(int number, boolean second) {
+        Lane lane = null;
+        try {
+            lane = Switch.LANES.lane();
+            return lane.sampled(number, second);
+        } catch (Throwable failure) {
+            // The stack may have no room left for a call: fields only. A record of its begin and one of its end are lost, if it had any.
+            boolean deep = failure instanceof StackOverflowError;
+            if (lane == null) {
+                adrift += 2;
+                adriftShort += deep ? 2 : 0;
+            } else if (!lane.busy) {
+                lane.failed++;
+                if (lane.tree == Lane.TAKEN) {
+                    lane.lost += 2;
+                    lane.untold += 2;
+                    lane.broken += 2;
+                    lane.deep += deep ? 2 : 0;
+                    lane.end = 0;
+                }
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return Switched.NOTHING;
+        }
+    }
+
+    /** As {@link #enter}, for an outermost sampled call. */
+    static void outermost(int id, int weight) {
+        Lane lane = null;
+        try {
+            lane = Switch.LANES.lane();
+            lane.outermost(id, weight, System.nanoTime());
+        } catch (Throwable failure) {
+            // The stack may have no room left for a call: fields only.
+            boolean deep = failure instanceof StackOverflowError;
+            if (lane == null) {
+                adrift++;
+                adriftShort += deep ? 1 : 0;
+            } else if (!lane.busy) {
+                lane.failed++;
+                lane.lost += 1;
+                lane.untold += 1;
+                lane.broken += 1;
+                lane.deep += deep ? 1 : 0;
+                lane.fault |= failure instanceof InternalError;
+                lane.end = 0;
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** An outermost sampled call ends, by an exception if {@code error} says so; it is recorded or not. Its thread is free in any case. */
+    static void free(Throwable t, boolean recorded, boolean error, int id) {
+        Lane lane = null;
+        try {
+            long now = recorded ? System.nanoTime() : 0;
+            lane = Switch.LANES.lane();
+            if (!lane.busy) {
+                lane.tree = Lane.NO_TREE;
+            }
+            if (!recorded) {
+                return;
+            }
+            if (error) {
+                lane.error(t, id, now);
+            } else {
+                lane.record(Format.EXIT, id, now);
+            }
+        } catch (Throwable failure) {
+            // The stack may have no room left for a call: fields only.
+            boolean deep = failure instanceof StackOverflowError;
+            int missing = recorded ? 1 : 0;
+            if (lane == null) {
+                stranded++;
+                adrift += missing;
+                adriftShort += deep ? missing : 0;
+            } else if (!lane.busy) {
+                lane.failed++;
+                lane.lost += missing;
+                lane.untold += missing;
+                lane.broken += missing;
+                lane.deep += deep ? missing : 0;
                 lane.fault |= failure instanceof InternalError;
                 lane.end = 0;
             }

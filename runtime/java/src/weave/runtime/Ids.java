@@ -12,8 +12,10 @@ final class Ids {
     private static final int HEAD = 16;
     private static final int BLOCK_HEAD = 12;
     private static final int BLOCK_LIMIT = 4 << 20;
-    /** Beside an aspect's level. */
+    /** Beside an aspect's level: a number follows. */
     private static final int AUTO = 1 << 4;
+    private static final int SAMPLED = 1 << 5;
+    private static final int LEVEL = 15;
 
     /** An aspect that can be switched. */
     static final class Aspect {
@@ -159,13 +161,18 @@ final class Ids {
     private void aspects() throws IOException {
         ArrayList<Aspect> all = new ArrayList<Aspect>();
         for (int n = number(); n > 0; n--) {
-            int level = number();
-            int slower = (level & AUTO) != 0 ? number() : -1;
+            int said = number();
+            int slower = -1;
+            if ((said & AUTO) != 0) {
+                slower = number();
+            } else if ((said & SAMPLED) != 0) {
+                number(); // which of its calls: its methods' code says it, too
+            }
             int length = number();
             if (length < 0 || length > end - at) {
                 throw new IOException("a text's length");
             }
-            all.add(new Aspect(new String(block, at, length, StandardCharsets.UTF_8), level & ~AUTO, slower));
+            all.add(new Aspect(new String(block, at, length, StandardCharsets.UTF_8), said & LEVEL, slower));
             at += length;
         }
         aspects = all.toArray(new Aspect[0]);

@@ -18,6 +18,8 @@ final class Lane extends Cursor {
     /** The most open calls that are summed up: of a platform thread, and of one whose sums are shared, which looks through them. */
     private static final int DEEPEST = 1 << 16;
     private static final int DEEPEST_SHARED = 1 << 10;
+    /** Frames of room that an outermost sampled call needs: those of the smallest hook, as an interpreter has them. */
+    private static final int ROOM = 16;
     /** Longer than any gap. */
     private static final long AMONG = Long.MIN_VALUE;
     /** A platform thread adds so many lost records at once to the header, which all threads share. */
@@ -48,6 +50,21 @@ final class Lane extends Cursor {
     private long mark;
     /** Time in calls that were summed up, below the innermost recorded call, which does not know of it yet. */
     private long owed;
+
+    /** Whether a sampled call is open, and is recorded. */
+    byte tree;
+    static final byte NO_TREE = 0;
+    static final byte TAKEN = 1;
+    private static final byte PASSED = 2;
+    /** {@link Hooks#stranded} when it began. */
+    private int stranded;
+    /** One of so many outermost calls is taken: how many are left of these, and with how many left that is. */
+    private int every;
+    private int left;
+    private int pick;
+    private int seed;
+    /** The SAMPLED escape of such a call. */
+    private long[] weighed;
 
     private final Store store;
     final int number;
@@ -106,6 +123,7 @@ final class Lane extends Cursor {
         this.number = number;
         this.thread = thread == null ? null : new WeakReference<Thread>(thread);
         this.seat = number;
+        this.seed = number * 0x9E37_79B9; // numbers that follow one another lie evenly
     }
 
     private static AtomicIntegerFieldUpdater<Lane> told(String field) {
@@ -161,6 +179,56 @@ final class Lane extends Cursor {
             store.fault();
         } finally {
             settle();
+        }
+    }
+
+    /** What becomes of a call that is sampled: one of {@code number} or, a second, so many. */
+    int sampled(int number, boolean second) {
+        if (busy) {
+            return Switched.NOTHING;
+        }
+        if (tree != NO_TREE && stranded == Hooks.stranded) {
+            return tree == TAKEN ? Switched.RECORDED : Switched.NOTHING;
+        }
+        probe(ROOM); // the hook at its end must be able to begin, or the thread would stay in the tree
+        int weight;
+        if (second) {
+            weight = Limiter.of(number).take(System.nanoTime());
+        } else {
+            if (left == 0 || every != number) {
+                every = left = number;
+                // Anew each time: calls that take turns have all their share.
+                pick = (int) ((seed & 0xFFFF_FFFFL) * number >>> 32);
+                seed ^= seed << 13;
+                seed ^= seed >>> 17;
+                seed ^= seed << 5;
+            }
+            weight = --left == pick ? number : 0;
+        }
+        stranded = Hooks.stranded;
+        tree = weight == 0 ? PASSED : TAKEN;
+        return weight == 0 ? Switched.PASSED : Switched.taken(weight);
+    }
+
+    /** The enter record of an outermost sampled call, and right in front of it for how many it stands. */
+    void outermost(int id, int weight, long now) {
+        long escape = Format.escape(Format.SAMPLED, 1, id);
+        int word = at;
+        if (word + 2 < end && (now - last | mark) >>> Format.PAUSE_BITS == 0) {
+            torn = true;
+            end = 0;
+            valued(word, 1, weight, escape);
+            record(Format.ENTER, id, now);
+        } else if (!busy) {
+            if (mark != 0) {
+                among(Format.ENTER, id, now);
+            }
+            if (weighed == null) {
+                weighed = new long[2];
+            }
+            weighed[0] = escape;
+            weighed[1] = weight;
+            slow(Format.ENTER, id, now, null, weighed);
         }
     }
 

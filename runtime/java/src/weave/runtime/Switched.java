@@ -5,13 +5,27 @@ package weave.runtime;
  * it gives goes to the hook at its end: so a call ends as it began, whatever was switched in between and on whichever thread it goes on.
  *
  * <p>{@code as} is what the rules say: the mode in bits 0 and 1 (0 record, 1 aggregate, 2 count), whether the program itself decides how much
- * it records in bit 2, the level from bit 4 on, and from bit 8 on the microseconds beyond which a call is told by itself.
+ * it records in bit 2, whether calls are sampled in bit 3, the level in bits 4 to 6, and from bit 8 on a number: the microseconds beyond which
+ * a call is told by itself, or one of how many calls is taken, or, with bit 7, how many a second.
  */
 public final class Switched {
-    /** What a call's hooks give to each other. Above {@link #SUMMED} lie the microseconds beyond which it is told by itself. */
-    private static final int NOTHING = 0;
-    private static final int RECORDED = 1;
+    /**
+     * What a call's hooks give to each other. Above {@link #SUMMED} lie the microseconds beyond which it is told by itself, and above
+     * {@link #TAKEN} for how many calls it stands.
+     */
+    static final int NOTHING = 0;
+    static final int RECORDED = 1;
     private static final int SUMMED = 2;
+    /** An outermost sampled call that is not recorded. */
+    static final int PASSED = 3;
+    /** One that is. */
+    private static final int TAKEN = 5;
+    private static final int KIND = 3;
+
+    /** Of what the rules say. */
+    private static final int AUTO = 1 << 2;
+    private static final int SAMPLED = 1 << 3;
+    private static final int SECOND = 1 << 7;
 
     private Switched() {}
 
@@ -48,7 +62,11 @@ public final class Switched {
         if (state == RECORDED) {
             Hooks.enter(id);
         } else if (state != NOTHING) {
-            Hooks.start(id);
+            if ((state & KIND) == SUMMED) {
+                Hooks.start(id);
+            } else if (state != PASSED) {
+                Hooks.outermost(id, state >>> 3);
+            }
         }
     }
 
@@ -59,7 +77,18 @@ public final class Switched {
         } else if (state == SUMMED) {
             Hooks.stop(id);
         } else if (state != NOTHING) {
-            Hooks.stop(id, false, state >>> 2);
+            if ((state & KIND) == SUMMED) {
+                Hooks.stop(id, false, state >>> 2);
+                return;
+            }
+            try {
+                Hooks.free(null, state != PASSED, false, id);
+            } catch (StackOverflowError deep) {
+                // No call has room here.
+                Hooks.stranded++;
+                Hooks.adrift += state != PASSED ? 1 : 0;
+                Hooks.adriftShort += state != PASSED ? 1 : 0;
+            }
         }
     }
 
@@ -70,13 +99,24 @@ public final class Switched {
         } else if (state == SUMMED) {
             Hooks.failed(t, id);
         } else if (state != NOTHING) {
-            Hooks.stop(id, true, state >>> 2);
+            if ((state & KIND) == SUMMED) {
+                Hooks.stop(id, true, state >>> 2);
+                return;
+            }
+            try {
+                Hooks.free(t, state != PASSED, true, id);
+            } catch (StackOverflowError deep) {
+                // No call has room here.
+                Hooks.stranded++;
+                Hooks.adrift += state != PASSED ? 1 : 0;
+                Hooks.adriftShort += state != PASSED ? 1 : 0;
+            }
         }
     }
 
     /** Whether a call's values go into the trace. */
     static boolean isRecorded(int state) {
-        return state == RECORDED;
+        return (state & KIND) == RECORDED;
     }
 
     private static int decided(int mode, int as, int id) {
@@ -85,22 +125,30 @@ public final class Switched {
         }
         if (mode == Modes.UNKNOWN) {
             Hooks.meet(id);
-            mode = (as >>> 4 & 15) <= Modes.LEVEL ? Modes.RULES : Modes.OFF;
+            mode = (as >>> 4 & 7) <= Modes.LEVEL ? Modes.RULES : Modes.OFF;
         }
         if (mode == Modes.RULES) {
-            int said = as & 3;
+            int said = as & KIND;
+            if (said == 0 && (as & SAMPLED) != 0) {
+                return Hooks.sampled(as >>> 8, (as & SECOND) != 0);
+            }
             mode = said == 0 ? Modes.RECORD : said == 1 ? Modes.AGGREGATE : Modes.COUNT;
         }
         switch (mode) {
             case Modes.RECORD:
                 return RECORDED;
             case Modes.AGGREGATE:
-                return as >>> 8 << 2 | SUMMED;
+                return (as & AUTO) != 0 ? as >>> 8 << 2 | SUMMED : SUMMED;
             case Modes.COUNT:
                 Hooks.count(id);
                 return NOTHING;
             default:
                 return NOTHING;
         }
+    }
+
+    /** The state of an outermost call that stands for so many. */
+    static int taken(int weight) {
+        return weight << 3 | TAKEN;
     }
 }
