@@ -628,6 +628,11 @@ impl Planner<'_> {
                         .and_then(Option::as_ref),
                     shown: &shown,
                 };
+                if let Some(reason) = at.lacks(hooks) {
+                    left.push(reason);
+                    plan.matched.note_left(aspect, reason);
+                    continue;
+                }
                 if let Some(Err(wrong)) = &thrown {
                     misfits.push(own.binder.unknown_thrown(meets, &at, wrong));
                     continue;

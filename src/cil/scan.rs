@@ -466,6 +466,7 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     });
 }
 
+mod below;
 pub mod calls;
 pub(crate) mod machine;
 mod points;

@@ -125,7 +125,7 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 16] = [
+const REASONS: [Reason; 17] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -142,6 +142,7 @@ const REASONS: [Reason; 16] = [
     Reason::MadeApart,
     Reason::PointOfStruct,
     Reason::AddressOfField,
+    Reason::PointOfGeneric,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.

@@ -347,6 +347,12 @@ impl Method<'_, '_, '_> {
 
     /// A new local.
     fn local(&self, ty: &Ty, all: &mut Around) -> Option<u32> {
+        // What nobody asks for has no type, and nothing lies in its local.
+        let object = Ty::class("System.Object");
+        let ty = match ty {
+            Ty::Opaque(_) => &object,
+            ty => ty,
+        };
         self.imports.put_type(ty, &mut all.locals.0)?;
         all.locals.1 += 1;
         Some(self.locals + all.locals.1 - 1)

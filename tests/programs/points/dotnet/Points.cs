@@ -218,6 +218,7 @@ namespace App {
             Say(Unguarded());
             Say(Sum(1));
             Later.Run();
+            Parts.Run();
         }
     }
 }
