@@ -337,7 +337,7 @@ fn points_of(
             continue;
         }
         let at = prefixes.take().unwrap_or(insn.pc);
-        let before = std::mem::replace(&mut last, Some(insn));
+        let before = last.replace(insn);
         asked = match insn.opcode {
             op::ISINST => 0,
             _ => asked.saturating_add(1),
