@@ -171,6 +171,8 @@ pub enum Reason {
     SetOfFinal,
     /// A point of a struct, or of a type of another assembly, which may be one (.NET).
     PointOfStruct,
+    /// No debugging information says where source lines are (.NET).
+    NoLines,
     /// A point with a value of a type parameter (.NET).
     PointOfGeneric,
     /// A value of a type that only another type sees (.NET).
@@ -223,6 +225,7 @@ impl Reason {
             Reason::MadeApart => "made-apart",
             Reason::ExceptionUnnamed => "exception-unnamed",
             Reason::PointOfStruct => "point-of-struct",
+            Reason::NoLines => "no-lines",
             Reason::PointOfGeneric => "point-of-generic",
             Reason::PointOfHidden => "point-of-hidden",
             Reason::AddressOfField => "address-of-field",
@@ -297,6 +300,7 @@ impl fmt::Display for Reason {
             Reason::PointOfStruct => {
                 "a point of a struct that cannot be told or passed, or of what may be one, stays as it is"
             }
+            Reason::NoLines => "there is no portable PDB that says where its lines are",
             Reason::PointOfGeneric => {
                 "a point with a value that a type parameter decides about stays as it is"
             }

@@ -11,6 +11,7 @@ use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::{self, MethodSignature, kind};
 use crate::cil::metadata::tables::{token_row, token_table};
+use crate::cil::scan::Lines;
 use crate::cil::scan::below::{Below, Stack};
 use crate::cil::scan::machine::{self, Made};
 use crate::cil::scan::types::Accessed;
@@ -27,6 +28,8 @@ struct Found<'f, 'i, 'a> {
     kind: PointKind,
     opcode: u16,
     at: u32,
+    /// Of a line.
+    line: u32,
     /// The instruction in front of it.
     before: Option<Insn>,
     /// Of the field or the constructor.
@@ -165,6 +168,20 @@ impl Found<'_, '_, '_> {
         })
     }
 
+    fn source_line(&self) -> Point {
+        Point {
+            kind: self.kind,
+            owner: Ty::class("System.Object"),
+            name: "".into(),
+            takes: [].into(),
+            has_target: false,
+            result: Ty::Void,
+            is_tested: false,
+            // Any that says that this is .NET.
+            reference: 1,
+        }
+    }
+
     /// Whether it names a plain type.
     fn is_plain_type(&self) -> bool {
         matches!(token_table(self.owner), table::TYPE_DEF | table::TYPE_REF)
@@ -212,6 +229,7 @@ impl PointDetails for Found<'_, '_, '_> {
         match self.kind {
             PointKind::FieldGet | PointKind::FieldSet => self.field(replaced),
             PointKind::New => self.new_object(replaced),
+            PointKind::Line => Ok(self.source_line()),
             _ => self.exception(),
         }
     }
@@ -240,7 +258,7 @@ fn is_read(image: &Image<'_>, code: &[u8], mut pc: u32) -> Result<bool> {
 /// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read. Those
 /// of a state machine are its method's.
 pub(super) fn each_point(
-    (image, machines): (&Image<'_>, &Machines),
+    (image, machines, lines): (&Image<'_>, &Machines, Option<&dyn Lines>),
     method: u32,
     kinds: PointKinds,
     each: EachPoint<'_>,
@@ -250,14 +268,14 @@ pub(super) fn each_point(
         return Ok(());
     }
     match machines.of(method).filter(|machine| machine.ty != 0) {
-        None => points_of(image, (method, None), kinds, each),
+        None => points_of((image, lines), (method, None), kinds, each),
         Some(machine) => {
             for method in machine::source_methods(image, machine) {
                 let made = Made {
                     image,
                     ty: machine.ty,
                 };
-                points_of(image, (method, Some(made)), kinds, each)?;
+                points_of((image, lines), (method, Some(made)), kinds, each)?;
             }
             Ok(())
         }
@@ -266,7 +284,7 @@ pub(super) fn each_point(
 
 /// Shows the points of the code of a method, which may be a state machine's.
 fn points_of(
-    image: &Image<'_>,
+    (image, lines): (&Image<'_>, Option<&dyn Lines>),
     (method, made): (u32, Option<Made<'_, '_>>),
     kinds: PointKinds,
     each: EachPoint<'_>,
@@ -290,7 +308,7 @@ fn points_of(
             kind: found.kind,
             ty: &type_name,
             name: found.name,
-            line: 0,
+            line: found.line,
             details: found,
         });
     };
@@ -301,6 +319,7 @@ fn points_of(
         kind,
         opcode,
         at: 0,
+        line: 0,
         before: None,
         token: 0,
         owner: 0,
@@ -327,10 +346,28 @@ fn points_of(
         }
     }
     let (mut pc, mut prefixes, mut last) = (0, None, None::<Insn>);
+    let mut lines = match lines {
+        Some(lines) if kinds.has(PointKind::Line) => lines.lines(method),
+        _ => Vec::new(),
+    };
+    // Control is in the line already.
+    lines.dedup_by_key(|(_, line)| *line);
+    let mut lines = lines.into_iter().peekable();
     // How many instructions ago a type was asked for.
     let mut asked = u32::MAX;
     while (pc as usize) < body.code.len() {
         let insn = insn::at(body.code, pc)?;
+        // A line begins with an instruction.
+        while lines.next_if(|(at, _)| *at < pc).is_some() {}
+        if let Some((at, line)) = lines.next_if(|(at, _)| *at == pc)
+            && prefixes.is_none()
+        {
+            let found = Found {
+                line,
+                ..plain(PointKind::Line, insn.opcode)
+            };
+            show(at, &found);
+        }
         pc = insn.end();
         if matches!(insn.form, Form::Prefix | Form::TokenPrefix) {
             _ = prefixes.get_or_insert(insn.pc);

@@ -400,10 +400,6 @@ impl Binding<'_> {
                 ty: self.string(),
             })))
         };
-        if operand.word == Word::Line && self.binder.language == Language::CSharp {
-            let title = "`line` of the method that has the point is not there yet in assemblies";
-            return Some(nothing(title.into(), None));
-        }
         let mut passed = Vec::new();
         at.passed_by(&operand.word, &mut passed);
         let is_single = !matches!(operand.word, Word::Args | Word::EachArg | Word::Arg(_));
