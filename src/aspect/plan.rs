@@ -547,10 +547,6 @@ impl Planner<'_> {
                 "a lock in .NET is a call".to_owned(),
                 "`at = { call = { type = \"System.Threading.Monitor\", method = \"Enter\" } }`",
             )),
-            (_, PointKind::Line, Language::CSharp) => Some((
-                "points of `line` in assemblies are not there yet".to_owned(),
-                "`enter` and `exit` are at the ends of methods",
-            )),
             _ => None,
         };
         if meets.iter().any(|(_, at)| refused(at.kind).is_some()) {
@@ -572,6 +568,13 @@ impl Planner<'_> {
         let Some(signature) = method.details.signature() else {
             return;
         };
+        let mut left = Vec::new();
+        if wanted.has(PointKind::Line) && !method.details.has_lines() {
+            left.push(Reason::NoLines);
+            for ((aspect, ..), _) in meets.iter().filter(|(_, at)| at.kind == PointKind::Line) {
+                self.plan.matched.note_left(*aspect, Reason::NoLines);
+            }
+        }
         // Static methods of an assembly cannot speak of a generic type's own parameters.
         let object = Ty::class("System.Object");
         let this = match (&signature.this, language) {
@@ -582,7 +585,6 @@ impl Planner<'_> {
         let lacks_this = this.and_then(|_| method.details.lacks_this());
         let this = this.filter(|_| lacks_this.is_none());
         let ty = self.plan.types - 1;
-        let mut left = Vec::new();
         let (plan, points, misfits) = (&mut self.plan, &mut self.points, &mut self.misfits);
         let (type_name, is_dex) = (&self.name, own.is_dex);
         method.details.points(wanted, &mut |site| {
@@ -632,6 +634,11 @@ impl Planner<'_> {
                         .and_then(Option::as_ref),
                     shown: &shown,
                 };
+                if let Some(reason) = at.lacks(hooks) {
+                    left.push(reason);
+                    plan.matched.note_left(aspect, reason);
+                    continue;
+                }
                 if let Some(Err(wrong)) = &thrown {
                     misfits.push(own.binder.unknown_thrown(meets, &at, wrong));
                     continue;

@@ -26,11 +26,18 @@ pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     survey.scan(0..survey.types(), visitor)
 }
 
+/// Debugging information.
+pub trait Lines: Sync {
+    /// Where the source lines of a method (a `MethodDef` row) begin: a pc and the line, ascending.
+    fn lines(&self, method: u32) -> Vec<(u32, u32)>;
+}
+
 /// Facts of a whole image that the scan of each type needs.
 pub struct Survey<'i, 'a> {
     image: &'i Image<'a>,
     marks: Marks,
     has_bodies: bool,
+    lines: Option<&'i dyn Lines>,
     /// Read when points are asked for.
     machines: OnceLock<Machines>,
 }
@@ -44,8 +51,15 @@ impl<'i, 'a> Survey<'i, 'a> {
             marks: Marks::read(image),
             // A reference assembly's bodies never run.
             has_bodies: !image.is_reference_assembly(),
+            lines: None,
             machines: OnceLock::new(),
         }
+    }
+
+    /// The same, of an image with debugging information.
+    #[must_use]
+    pub fn with_lines(self, lines: Option<&'i dyn Lines>) -> Survey<'i, 'a> {
+        Survey { lines, ..self }
     }
 
     pub fn types(&self) -> u32 {
@@ -80,6 +94,7 @@ impl<'i, 'a> Survey<'i, 'a> {
             image,
             marks,
             has_bodies,
+            lines,
             machines,
         } = self;
         let types = image.metadata.types();
@@ -150,6 +165,7 @@ impl<'i, 'a> Survey<'i, 'a> {
                             .is_trivial(name == ".ctor" && calls_constructor(image, code)),
                         details: &MethodView {
                             image,
+                            lines: *lines,
                             machines,
                             number,
                             signature,
@@ -397,6 +413,7 @@ impl TypeDetails for TypeView<'_, '_> {
 
 struct MethodView<'i, 'a> {
     image: &'i Image<'a>,
+    lines: Option<&'i dyn Lines>,
     machines: &'i OnceLock<Machines>,
     number: u32,
     signature: u32,
@@ -427,8 +444,12 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
-        let machines = self.machines();
-        let _ = points::each_point((self.image, machines), self.number, kinds, each);
+        let of = (self.image, self.machines(), self.lines);
+        let _ = points::each_point(of, self.number, kinds, each);
+    }
+
+    fn has_lines(&self) -> bool {
+        self.lines.is_some()
     }
 
     fn lacks_this(&self) -> Option<&'static str> {
@@ -466,6 +487,7 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     });
 }
 
+mod below;
 pub mod calls;
 pub(crate) mod machine;
 mod points;

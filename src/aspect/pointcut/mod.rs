@@ -125,7 +125,7 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 17] = [
+const REASONS: [Reason; 19] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -143,6 +143,8 @@ const REASONS: [Reason; 17] = [
     Reason::PointOfStruct,
     Reason::AddressOfField,
     Reason::HeldLock,
+    Reason::PointOfGeneric,
+    Reason::NoLines,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.

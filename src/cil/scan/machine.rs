@@ -45,15 +45,8 @@ pub(crate) fn field_of_this(image: &Image<'_>, machine: u32) -> Option<u32> {
         name.is_some_and(|name| THIS.contains(&name))
     };
     if !types::is_generic(image, token(table::TYPE_DEF, machine)) {
-        if metadata.tables.rows(table::FIELD_PTR) > 0 {
-            return None;
-        }
-        let list = |ty| {
-            let row = metadata.tables.row(table::TYPE_DEF, ty);
-            row.map(|row| row.get(column::type_def::FIELD_LIST))
-        };
-        let end = list(machine + 1).unwrap_or(metadata.tables.rows(table::FIELD) + 1);
-        let mut all = (list(machine).ok()?..end).map(|field| token(table::FIELD, field));
+        let fields = metadata.fields_of(machine);
+        let mut all = fields.map(|field| token(table::FIELD, field));
         return all.find(|field| is_it(*field));
     }
     // Of a generic one it is a reference, which its code has where it needs it.

@@ -118,6 +118,11 @@ pub(super) struct Field {
     pub is_init_only: bool,
 }
 
+/// Whether only its type sets a field (a row of `Field`).
+pub(super) fn is_init_only(row: &Row<'_>) -> bool {
+    row.get(column::field::FLAGS) & INIT_ONLY != 0
+}
+
 /// What it means.
 pub(super) fn field(image: &Image<'_>, named: u32) -> Result<Field> {
     let metadata = &image.metadata;
@@ -133,7 +138,7 @@ pub(super) fn field(image: &Image<'_>, named: u32) -> Result<Field> {
                     .owner_of_field(token_row(named))
                     .ok_or_else(wrong)?,
             ),
-            is_init_only: row.get(column::field::FLAGS) & INIT_ONLY != 0,
+            is_init_only: is_init_only(&row),
         }),
         table::MEMBER_REF => {
             let (name, signature, owner) = member_ref(&row)?;

@@ -253,6 +253,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// What goes around points of a method that is open; `extra` is the number of other new locals.
     fn around(&self, opened: &Opened<'_>, extra: u32, calls: &[Redirected]) -> Attempt<Around> {
         let inner = calls.first().map_or(0, |call| call.inner);
+        let takes_line = |call: &Redirected| {
+            let placed = self.all[call.redirect as usize].placed.as_ref();
+            placed.is_some_and(|placed| placed.passed.contains(&Passed::Line))
+        };
+        let lines = match &self.pdb {
+            Some(pdb) if calls.iter().any(takes_line) => pdb.lines(opened.method),
+            _ => Vec::new(),
+        };
         let machine = (inner != 0).then(|| self.image.metadata.owner_of_method(inner));
         let method = points::Method {
             image: self.image,
@@ -261,6 +269,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             redirects: self.all,
             body: &opened.body,
             locals: points::count_of_locals(opened.locals) + extra,
+            lines: &lines,
             field_of_this: (machine.flatten())
                 .and_then(|machine| scan::machine::field_of_this(self.image, machine)),
         };

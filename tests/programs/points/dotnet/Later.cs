@@ -147,8 +147,22 @@ namespace App {
             }
         }
 
+        async Task<int> Lines(int n) {
+            int sum = 0;
+            for (int i = 0; i < n; i++) {
+                sum += await Later.One(); // a line that waits
+            }
+            return sum;
+        }
+
+        static async Task<int> One() {
+            await Task.Yield();
+            return 1;
+        }
+
         public static void Run() {
             Later later = new Later();
+            Say("" + later.Lines(2).Result);
             Say(later.Fetch("name", 2).Result);
             for (int how = 0; how < 4; how++) {
                 Say(Catches(later, how).Result);

@@ -95,6 +95,10 @@ namespace Acme {
             Say(Shown(self) + " sets " + value);
         }
 
+        public static void Line(int line, int at, string type, string method, string signature) {
+            Say("line " + (line == at) + " " + type + "." + method + signature);
+        }
+
         public static void Bad() {
             throw new InvalidOperationException("bad");
         }
