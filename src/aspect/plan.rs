@@ -534,16 +534,8 @@ impl Planner<'_> {
             return;
         }
         let language = own.binder.language;
-        let refused = |kind: PointKind| match (own.is_dex, kind, language) {
-            (
-                true,
-                PointKind::New | PointKind::Line | PointKind::MonitorEnter | PointKind::MonitorExit,
-                _,
-            ) => Some((
-                format!("points of `{}` in dex files are not there yet", kind.word()),
-                "there are points of `call`, `field-get`, `field-set`, `throw`, `catch`",
-            )),
-            (_, PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
+        let refused = |kind: PointKind| match (kind, language) {
+            (PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
                 "a lock in .NET is a call".to_owned(),
                 "`at = { call = { type = \"System.Threading.Monitor\", method = \"Enter\" } }`",
             )),

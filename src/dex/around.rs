@@ -18,11 +18,12 @@ use crate::aspect::bind::call::{Around, Bound, Call, Dest, Operand, Proceed, Sou
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::{Plan, Planned};
 use crate::bytes::{Cursor, modified_utf8, mutf8, put_uleb32};
-use crate::dex::bodies::debug_info::{self, dbg};
+use crate::dex::bodies::debug_info;
 use crate::dex::bodies::inputs::Run;
 use crate::dex::bodies::pc_lines::PcLines;
 use crate::dex::format::class::{ClassDef, Members, Method as Member, flag};
 use crate::dex::format::code_item::Code;
+use crate::dex::format::debug_lines::dbg;
 use crate::dex::format::file::{Dex, File};
 use crate::dex::format::insn;
 use crate::dex::format::lookup;

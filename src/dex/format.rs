@@ -2,6 +2,7 @@
 
 pub(crate) mod class;
 pub(crate) mod code_item;
+pub(crate) mod debug_lines;
 pub(crate) mod descriptors;
 pub(crate) mod file;
 pub(crate) mod insn;

@@ -8,7 +8,7 @@
 //! - `format`: the file's tables, classes, code items and instructions; old to new indices
 //! - `analysis`: facts of a body: flow, monitors, constructors, own fields, arrays
 //! - `sites`: the calls that methods make
-//! - `points`: fields and exceptions in methods
+//! - `points`: what else methods do that hooks can be at: fields, new objects, exceptions, lines, locks
 //! - `scan`: methods as join points
 //! - `calls`: what methods call
 //! - `ids`: new rows of the tables, and what follows from them

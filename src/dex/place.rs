@@ -10,11 +10,11 @@ use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::site::{Passed, Placed, Where};
 use crate::aspect::bind::ty::{Language, Ty};
-use crate::bytes::{Cursor, mutf8};
+use crate::aspect::point::PointKind;
+use crate::bytes::mutf8;
 use crate::dex::analysis::caught::{Caught, Handlers};
-use crate::dex::bodies::debug_info;
-use crate::dex::bodies::pc_lines::PcLines;
 use crate::dex::format::code_item::Code;
+use crate::dex::format::debug_lines;
 use crate::dex::format::file::File;
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
@@ -46,6 +46,8 @@ pub struct Method<'a> {
     /// Where its object is initialised; none: everywhere.
     initialised: Option<std::result::Result<Vec<(u32, u32)>, Reason>>,
     handlers: Handlers<'a>,
+    /// Where constructors are called, and where the objects are made for them.
+    made: Vec<(u32, u32)>,
 }
 
 /// What goes into a register that is passed.
@@ -77,12 +79,13 @@ impl<'a> Method<'a> {
                 name,
                 format!("({})", types.join(", ")),
             ],
-            lines: lines(file, &code)?,
+            lines: debug_lines::lines(file.bytes, &code)?,
             initialised: match is_constructor {
                 true => Some(points::initialised(&code)?),
                 false => None,
             },
             handlers: Handlers::new(code)?,
+            made: points::new_objects(file, &code)?,
         })
     }
 
@@ -95,6 +98,9 @@ impl<'a> Method<'a> {
             if !next.is_ok_and(|next| !next.is_payload) {
                 return Err(Reason::Unsupported.into());
             }
+        }
+        if placed.point.kind == PointKind::Line && self.handlers.is_one(insn) {
+            return Err(Reason::Unsupported.into());
         }
         if placed.passed.contains(&Passed::This) {
             if self.is_static || insn::writes(self.code.insns, self.code.locals())? {
@@ -126,12 +132,14 @@ impl<'a> Method<'a> {
             let insn = insn::at(self.code.insns, same[0].at)?;
             let (mut before, mut behind) = (Vec::new(), Vec::new());
             let mut replaces = false;
+            let mut replaced = Vec::new();
             let mut is_saved = false;
             let (mut caught, mut behind_caught) = (Caught::Here, Caught::Here);
             for one in same {
                 let placed = one.placed;
                 // The target, where what is read comes into its register.
                 let asks = placed.when == Where::After && placed.passed.contains(&Passed::Stack(0));
+                let asks = asks && placed.point.kind == PointKind::FieldGet;
                 if asks && placed.point.has_target && insn.written().contains(&insn.b) && !is_saved
                 {
                     registers::put_move(&mut before, Width::Object, saved, insn.b);
@@ -148,15 +156,22 @@ impl<'a> Method<'a> {
                 if placed.when == Where::Replace {
                     replaces = true;
                     if let Some(opcode) = result_of(&placed.point.result) {
-                        registers::put_one(out, opcode, insn.a);
+                        registers::put_one(out, opcode, self.result(insn, placed));
+                    }
+                    if placed.point.kind == PointKind::New {
+                        let made = self.made.binary_search_by_key(&insn.pc, |made| made.0);
+                        replaced.extend(made.map(|place| self.made[place].1));
                     }
                 }
+            }
+            for pc in replaced {
+                all.find(pc).replaces = true;
             }
             if !before.is_empty() {
                 let at = all.find(insn.pc);
                 at.before = before;
                 at.caught = caught;
-                at.replaces = replaces;
+                at.replaces |= replaces;
             }
             if !behind.is_empty() {
                 let at = all.find(insn.end());
@@ -170,20 +185,45 @@ impl<'a> Method<'a> {
         })
     }
 
+    /// The register of what a point gives.
+    fn result(&self, insn: Insn, placed: &Placed) -> u32 {
+        match placed.point.kind {
+            // The object, which its constructor is called on.
+            PointKind::New => insn::arguments(self.code.insns, insn)
+                .next()
+                .unwrap_or_default(),
+            _ => insn.a,
+        }
+    }
+
+    /// The register of what a point takes.
+    fn taken(&self, insn: Insn, placed: &Placed, n: u16) -> u32 {
+        let point = &placed.point;
+        match point.kind {
+            PointKind::New => {
+                let words = point.takes[..usize::from(n)].iter().map(width_of);
+                let place = 1 + words.map(Width::words).sum::<u32>();
+                let mut all = insn::arguments(self.code.insns, insn);
+                all.nth(place as usize).unwrap_or_default()
+            }
+            PointKind::FieldGet | PointKind::FieldSet if point.has_target && n == 0 => insn.b,
+            // A value that is set, an exception, a lock.
+            _ => insn.a,
+        }
+    }
+
     fn operands(&self, insn: Insn, placed: &Placed, is_saved: bool) -> Vec<Operand<'_>> {
         let point = &placed.point;
         let [ty, method, signature] = &self.names;
         let each = placed.passed.iter().map(|passed| match passed {
-            Passed::Stack(0) if point.has_target => Operand::Register(
-                Width::Object,
-                match is_saved {
-                    true => u32::from(self.code.registers),
-                    false => insn.b,
-                },
+            Passed::Stack(0) if is_saved => {
+                Operand::Register(Width::Object, u32::from(self.code.registers))
+            }
+            Passed::Stack(n) => Operand::Register(
+                width_of(&point.takes[usize::from(*n)]),
+                self.taken(insn, placed, *n),
             ),
-            // A value that is set, or an exception.
-            Passed::Stack(n) => Operand::Register(width_of(&point.takes[usize::from(*n)]), insn.a),
-            Passed::Result => Operand::Register(width_of(&point.result), insn.a),
+            Passed::Result => Operand::Register(width_of(&point.result), self.result(insn, placed)),
             Passed::This => Operand::Register(Width::Object, self.code.locals()),
             Passed::Line => {
                 let place = self.lines.partition_point(|&(pc, _)| pc <= insn.pc);
@@ -270,13 +310,4 @@ fn result_of(ty: &Ty) -> Option<u8> {
             Width::Object => op::MOVE_RESULT_OBJECT,
         },
     })
-}
-
-/// A method's source lines: where each begins.
-fn lines(file: &File<'_>, code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
-    let at = code.debug_info as usize;
-    if at == 0 || PcLines::read(file.bytes, at, insn::units(code.insns))?.is_some() {
-        return Ok(vec![]);
-    }
-    debug_info::lines(Cursor::at(file.bytes, at))
 }

@@ -1,21 +1,23 @@
-//! The points of a method, calls apart: fields and exceptions.
+//! The points of a method, calls apart.
 
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::settle;
-use crate::aspect::bind::ty::Ty;
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::aspect::joinpoint::EachName;
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::bytes::{mutf8, u16_at, u32_at};
 use crate::dex::analysis::constructor;
 use crate::dex::format::class::{ClassDef, fields_of, flag};
 use crate::dex::format::code_item::Code;
+use crate::dex::format::debug_lines;
 use crate::dex::format::file::File;
 use crate::dex::format::insn::{self, Insn};
-use crate::dex::format::opcodes::op;
+use crate::dex::format::opcodes::{BRANCH, ENDS, SWITCH, op};
 use crate::error::Result;
 use std::cell::OnceCell;
 
 const THROWABLE: &str = "java/lang/Throwable";
+const OBJECT: &str = "java/lang/Object";
 
 /// How an access of a field names its registers and its kind.
 pub(crate) fn field_access(opcode: u8) -> Option<(PointKind, bool)> {
@@ -41,12 +43,85 @@ pub(crate) fn is_within(ranges: &[(u32, u32)], pc: u32) -> bool {
     ranges.iter().any(|range| (range.0..range.1).contains(&pc))
 }
 
+/// What an instruction makes: the register that it names, and the class.
+fn made_by(insn: Insn) -> Option<(u32, u32)> {
+    (insn.opcode == op::NEW_INSTANCE).then(|| (insn.a, insn.index()))
+}
+
+fn is_direct(opcode: u8) -> bool {
+    matches!(opcode, op::INVOKE_DIRECT | op::INVOKE_DIRECT_RANGE)
+}
+
+/// The constructors that are called for an object that was made for them alone, without a branch in between: where they are called,
+/// ascending, and where it was made.
+pub(crate) fn new_objects(file: &File<'_>, code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
+    struct Open {
+        made: u32,
+        register: u32,
+        class: u32,
+    }
+    let insns = code.insns;
+    let mut leaders = Vec::new();
+    for insn in insn::each(insns) {
+        let insn = insn?;
+        if !insn.is_payload {
+            insn::targets(insns, insn, |to| leaders.push(to))?;
+        }
+    }
+    code.lists(|_, mut list| {
+        while let Some((_, pc)) = list.next_handler()? {
+            leaders.push(pc);
+        }
+        Ok(())
+    })?;
+    leaders.sort_unstable();
+    let (mut open, mut all): (Vec<Open>, _) = (Vec::new(), Vec::new());
+    for insn in insn::each(insns) {
+        let insn = insn?;
+        if insn.is_payload || leaders.binary_search(&insn.pc).is_ok() {
+            open.clear();
+        }
+        if is_direct(insn.opcode)
+            && let Some(receiver) = insn::arguments(insns, insn).next()
+            && let Some(place) = open.iter().position(|one| one.register == receiver)
+        {
+            let one = open.swap_remove(place);
+            if file.method(insn.index())?.0 == one.class {
+                all.push((insn.pc, one.made));
+            }
+        }
+        let written = insn.written();
+        let is_moved = (op::MOVE_OBJECT..=op::MOVE_OBJECT_16).contains(&insn.opcode);
+        open.retain(|one| !(written.contains(&one.register) || is_moved && one.register == insn.b));
+        if let Some((register, class)) = made_by(insn) {
+            open.push(Open {
+                made: insn.pc,
+                register,
+                class,
+            });
+        }
+        if insn.op().flags & (BRANCH | SWITCH | ENDS) != 0 {
+            open.clear();
+        }
+    }
+    Ok(all)
+}
+
+/// Where the calls of other constructors on a constructor's own object end. `Err`: nobody knows.
+fn others_behind(code: &Code<'_>) -> Result<std::result::Result<Vec<u32>, Reason>> {
+    let tries = code.tries().collect::<Result<Vec<_>>>()?;
+    let found = settle(constructor::analyse(code, &tries))?;
+    Ok(found.map(|found| found.behind))
+}
+
 /// A method with its points.
 pub(crate) struct Reader<'r, 'a> {
     pub file: &'r File<'a>,
     pub class: &'r ClassDef,
     pub is_constructor: bool,
     pub code: Code<'a>,
+    /// Shows a type by its descriptor; false ends the list.
+    pub show: &'r dyn Fn(&str, EachName<'_>) -> bool,
 }
 
 /// One point.
@@ -61,6 +136,9 @@ struct Found<'r, 'a> {
     of: &'r str,
     /// What is caught is known without a look at it.
     is_plain: bool,
+    /// Why it stays as it is, whatever the hooks are.
+    refused: Option<Reason>,
+    made: &'r OnceCell<Vec<(u32, u32)>>,
 }
 
 impl Found<'_, '_> {
@@ -120,26 +198,87 @@ impl Found<'_, '_> {
         })
     }
 
-    /// A point of what is thrown or caught.
-    fn exception(&self, owner: &str, taken: &str) -> Point {
+    fn new_object(&self, replaced: bool) -> std::result::Result<Point, Reason> {
+        let Reader { file, code, .. } = self.reader;
+        if replaced {
+            let made = self
+                .made
+                .get_or_init(|| new_objects(file, code).unwrap_or_default());
+            let place = made.binary_search_by_key(&self.insn.pc, |made| made.0);
+            place.map_err(|_| Reason::MadeApart)?;
+        }
+        let mut rest = self.of.strip_prefix('(').ok_or(Reason::Unsupported)?;
+        let mut takes = Vec::new();
+        while !rest.starts_with(')') {
+            let (ty, behind) = Ty::of_descriptor(rest).ok_or(Reason::Unsupported)?;
+            takes.push(ty);
+            rest = behind;
+        }
+        let is_wide = |ty: &Ty| matches!(ty, Ty::Prim(Prim::I64 | Prim::F64));
+        let words = takes.iter().map(|ty| 1 + u32::from(is_wide(ty)));
+        // The object is named as well; a register of more than eight bits cannot be given a result.
+        let receiver = insn::arguments(code.insns, self.insn).next();
+        if 1 + words.sum::<u32>() != self.insn.a
+            || receiver.is_none_or(|register| register > 0xff)
+            || self.ty.starts_with('[')
+        {
+            return Err(Reason::Unsupported);
+        }
+        Ok(Point {
+            takes: takes.into(),
+            result: Ty::class(self.ty),
+            ..self.of_object(self.ty, "<init>")
+        })
+    }
+
+    /// A point of this kind that takes nothing.
+    fn of_object(&self, owner: &str, name: &str) -> Point {
         Point {
             kind: self.kind,
             owner: Ty::class(owner),
-            name: "".into(),
-            takes: [Ty::class(taken)].into(),
+            name: name.into(),
+            takes: Box::default(),
             has_target: false,
             result: Ty::Void,
-            is_tested: !self.is_plain,
+            is_tested: false,
             reference: 0,
+        }
+    }
+
+    /// A point of what is thrown or caught.
+    fn exception(&self, owner: &str, taken: &str) -> Point {
+        Point {
+            takes: [Ty::class(taken)].into(),
+            is_tested: !self.is_plain,
+            ..self.of_object(owner, "")
         }
     }
 }
 
 impl PointDetails for Found<'_, '_> {
-    fn parameters(&self, _: EachName<'_>) {}
+    fn parameters(&self, each: EachName<'_>) {
+        let mut rest = self.of.strip_prefix('(').unwrap_or_default();
+        while let Some((_, behind)) = Ty::of_descriptor(rest) {
+            let shown = &rest[..rest.len() - behind.len()];
+            if !(self.reader.show)(shown, each) {
+                break;
+            }
+            rest = behind;
+        }
+    }
 
     fn point(&self, replaced: bool) -> std::result::Result<Point, Reason> {
+        if let Some(reason) = self.refused {
+            return Err(reason);
+        }
         match self.kind {
+            PointKind::New => self.new_object(replaced),
+            PointKind::MonitorEnter | PointKind::MonitorExit => Ok(Point {
+                takes: [Ty::class(OBJECT)].into(),
+                has_target: true,
+                ..self.of_object(OBJECT, "")
+            }),
+            PointKind::Line => Ok(self.of_object(OBJECT, "")),
             PointKind::Throw => Ok(self.exception(THROWABLE, THROWABLE)),
             // A handler that does not ask for the exception has none to pass.
             PointKind::Catch if self.insn.opcode != op::MOVE_EXCEPTION => Err(Reason::Unsupported),
@@ -168,24 +307,26 @@ impl Reader<'_, '_> {
         if !allows(code.insns.len()) {
             return Ok(());
         }
-        let initialised = OnceCell::new();
+        let (initialised, made) = (OnceCell::new(), OnceCell::new());
         let plain = |kind, insn| Found {
             reader: self,
             initialised: &initialised,
             kind,
             insn,
-            ty: THROWABLE,
+            ty: "",
             name: "",
             of: "",
             is_plain: true,
+            refused: None,
+            made: &made,
         };
-        let mut show = |found: Found<'_, '_>| {
+        let mut show = |found: Found<'_, '_>, line: u32| {
             each(&PointSite {
                 at: found.insn.pc,
                 kind: found.kind,
                 ty: found.ty,
                 name: found.name,
-                line: 0,
+                line,
                 details: &found,
             });
         };
@@ -200,52 +341,123 @@ impl Reader<'_, '_> {
             handlers.sort_unstable();
             handlers.dedup();
         }
-        for same in handlers.chunk_by(|a, b| a.0 == b.0) {
-            if same[0].0 >= insn::units(code.insns) {
+        let lines = match kinds.has(PointKind::Line) {
+            true => debug_lines::lines(file.bytes, code)?,
+            false => vec![],
+        };
+        if !allows(8 * (handlers.len() + lines.len())) {
+            return Ok(());
+        }
+        // Those of handlers and lines come first.
+        let mut handlers = handlers.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut lines = lines.chunk_by(|a, b| a.0 == b.0).peekable();
+        let has_places = handlers.peek().is_some() || lines.peek().is_some();
+        for insn in insn::each(code.insns).take_while(|_| has_places) {
+            let insn = insn?;
+            while handlers.next_if(|same| same[0].0 < insn.pc).is_some() {}
+            while lines.next_if(|same| same[0].0 < insn.pc).is_some() {}
+            let same = handlers.next_if(|same| same[0].0 == insn.pc);
+            let here = lines.next_if(|same| same[0].0 == insn.pc);
+            if insn.is_payload {
                 continue;
             }
-            let insn = insn::at(code.insns, same[0].0)?;
+            let same = same.unwrap_or_default();
             for ty in same.iter().filter_map(|handler| handler.1) {
                 let ty = file.type_name(ty)?;
                 if !allows(ty.len()) {
                     return Ok(());
                 }
-                show(Found {
+                let found = Found {
                     ty: &ty,
                     is_plain: same.len() == 1,
                     ..plain(PointKind::Catch, insn)
-                });
+                };
+                show(found, 0);
+            }
+            let mut here = here.unwrap_or_default().to_vec();
+            here.dedup();
+            for (_, line) in here {
+                show(plain(PointKind::Line, insn), line);
             }
         }
+        let others = match self.is_constructor && kinds.has(PointKind::New) {
+            true => others_behind(code)?,
+            false => Ok(vec![]),
+        };
         for insn in insn::each(code.insns) {
             let insn = insn?;
             if insn.is_payload {
                 continue;
             }
-            if insn.opcode == op::THROW && kinds.has(PointKind::Throw) {
-                show(plain(PointKind::Throw, insn));
-            }
-            let Some((kind, _)) = field_access(insn.opcode).filter(|access| kinds.has(access.0))
-            else {
-                continue;
+            let kind = match insn.opcode {
+                op::THROW => PointKind::Throw,
+                op::MONITOR_ENTER => PointKind::MonitorEnter,
+                op::MONITOR_EXIT => PointKind::MonitorExit,
+                opcode if is_direct(opcode) => PointKind::New,
+                opcode => match field_access(opcode) {
+                    Some((kind, _)) => kind,
+                    None => continue,
+                },
             };
-            let no_field = || file.no("field", insn.index(), file.fields.len());
-            let row = file
-                .fields
-                .get(insn.index() as usize)
-                .ok_or_else(no_field)?;
-            let ty = file.type_name(u16_at(row, 0).into())?;
-            let of = mutf8(file.descriptor(u16_at(row, 2).into())?);
-            let name = mutf8(file.string(u32_at(row, 4))?);
-            if !allows(ty.len() + of.len() + name.len()) {
-                return Ok(());
+            if !kinds.has(kind) {
+                continue;
             }
-            show(Found {
-                ty: &ty,
-                name: &name,
-                of: &of,
-                ..plain(kind, insn)
-            });
+            if kind == PointKind::New {
+                let (class, proto, name) = file.method(insn.index())?;
+                if file.string(name)? != b"<init>" {
+                    continue;
+                }
+                // Another constructor may be called on this object.
+                let refused = match &others {
+                    Ok(behind) if behind.contains(&insn.end()) => continue,
+                    Err(reason) if [self.class.ty, self.class.superclass].contains(&class) => {
+                        Some(*reason)
+                    }
+                    _ => None,
+                };
+                let ty = file.type_name(class)?;
+                let mut of = String::new();
+                file.proto_descriptor(proto, &mut of)?;
+                if !allows(ty.len() + of.len()) {
+                    return Ok(());
+                }
+                let found = Found {
+                    ty: &ty,
+                    of: &of,
+                    refused,
+                    ..plain(kind, insn)
+                };
+                show(found, 0);
+            } else if kind.is_field() {
+                let no_field = || file.no("field", insn.index(), file.fields.len());
+                let row = file
+                    .fields
+                    .get(insn.index() as usize)
+                    .ok_or_else(no_field)?;
+                let ty = file.type_name(u16_at(row, 0).into())?;
+                let of = mutf8(file.descriptor(u16_at(row, 2).into())?);
+                let name = mutf8(file.string(u32_at(row, 4))?);
+                if !allows(ty.len() + of.len() + name.len()) {
+                    return Ok(());
+                }
+                let found = Found {
+                    ty: &ty,
+                    name: &name,
+                    of: &of,
+                    ..plain(kind, insn)
+                };
+                show(found, 0);
+            } else {
+                let ty = match kind {
+                    PointKind::Throw => THROWABLE,
+                    _ => "",
+                };
+                let found = Found {
+                    ty,
+                    ..plain(kind, insn)
+                };
+                show(found, 0);
+            }
         }
         Ok(())
     }

@@ -314,11 +314,13 @@ impl MethodDetails for Details<'_, '_, '_> {
         if self.method.code != 0
             && let Ok(code) = Code::read(class.file.bytes, self.method.code as usize)
         {
+            let show = |descriptor: &str, each: EachName<'_>| class.show_type(descriptor, each);
             let reader = points::Reader {
                 file: class.file,
                 class: &class.def,
                 is_constructor: self.is_constructor(),
                 code,
+                show: &show,
             };
             let allows = |bytes: usize| class.patience.allows(bytes);
             // Code that cannot be read ends the list: weaving it reports that.

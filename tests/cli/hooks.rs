@@ -554,3 +554,131 @@ fn calls_of_the_platform_are_rows_of_the_trace() {
     world.tool("jar", &["xf", "nested.zip"]);
     assert_eq!(recorded(&world, "lib/a.jar:nested.zip").1, [row]);
 }
+
+/// Hooks at each kind of point, of a dex file as a library.
+const POINTS_OF_DEX: &str = r#"version = 1
+
+[[library]]
+path = "hooks.dex"
+
+[[aspect]]
+name = "got"
+at = { field-get = { type = "**" } }
+before = "acme.All.start(signature, line, 2)"
+after = "acme.All.returned(1, target?, 2)"
+
+[[aspect]]
+name = "set"
+at = { field-set = { type = "**" } }
+before = "acme.All.returned(1, value, 2)"
+
+[[aspect]]
+name = "made"
+at = { new = { type = "**" } }
+before = "acme.All.start(method, line, 2)"
+after = "acme.All.returned(1, result, 2)"
+
+[[aspect]]
+name = "thrown"
+at = { throw = "java.lang.RuntimeException" }
+before = "acme.All.thrown(exception, 1)"
+
+[[aspect]]
+name = "caught"
+at = { catch = "**" }
+before = "acme.All.thrown(exception, 1)"
+
+[[aspect]]
+name = "locked"
+at = { monitor-enter = true }
+before = "acme.All.returned(1, target, 2)"
+after = "acme.All.returned(1, target, 2)"
+
+[[aspect]]
+name = "given up"
+at = { monitor-exit = true }
+before = "acme.All.returned(1, target, 2)"
+after = "acme.All.returned(1, target, 2)"
+
+[[aspect]]
+name = "line"
+at = { line = 60 }
+before = "acme.All.returned(1, this, 2)"
+
+[[aspect]]
+name = "of a result"
+at = { line = 62 }
+before = "acme.All.returned(1, this, 2)"
+"#;
+
+/// A dex file with points, and its library.
+fn world_of_points(rules: &str) -> World {
+    let world = World::new();
+    for name in ["points.dex", "hooks.dex"] {
+        let path = format!("{}/tests/dex/{name}", env!("CARGO_MANIFEST_DIR"));
+        world.write(name, std::fs::read(path).unwrap());
+    }
+    world.write("weave.toml", rules);
+    world
+}
+
+#[test]
+fn points_of_dex_files_get_hooks_or_a_reason() {
+    let world = world_of_points(POINTS_OF_DEX);
+    let plan = world.wove(&["plan", "points.dex", "--details"]).out;
+    for told in [
+        // In front of `super(..)` there is no object to pass, and that call makes none.
+        "<init>(String) sets Points.text\n",
+        "<init>(String) makes Base\n",
+        "made(boolean, String) makes Points, 2 times",
+        "open(String) catches java.lang.Exception",
+        "locks(Object, Object) takes a lock, 2 times",
+        "locks(Object, Object) gives up a lock, 2 times\n        before",
+        "lines() has the line, 2 times",
+        "29 hooks at points",
+        "5 left: a point where a lock is held that no handler would give up stays as it is",
+        // A line that begins between a call and its result.
+        "1 left: its code has a shape that cannot be woven soundly",
+        "1 left: a point where the object is not initialised yet stays as it is",
+    ] {
+        assert!(plan.contains(told), "{told}: {plan}");
+    }
+    world.wove(&["points.dex", "out.dex"]);
+    let verified = world.wove(&["verify", "out.dex"]).out;
+    assert!(verified.contains("all hold together"), "{verified}");
+    world.wove(&["points.dex", "one.dex", "--jobs", "1"]);
+    assert_eq!(world.read("out.dex"), world.read("one.dex"));
+    // What is asked for and has no place fails.
+    let strict = world.weave(&["points.dex", "strict.dex", "--strict"]);
+    assert_eq!(strict.status, 1, "{}", strict.err);
+}
+
+#[test]
+fn an_object_of_a_dex_file_is_replaced_where_it_is_made_in_one_go() {
+    let rules = r#"version = 1
+
+[[library]]
+path = "hooks.dex"
+
+[[aspect]]
+name = "instead"
+match = { method = "made" }
+at = { new = { type = "Points" } }
+replace = "acme.All.REPLACED(arg(0))"
+"#;
+    let refused = world_of_points(&rules.replace("REPLACED", "text"));
+    let ran = refused.weave(&["points.dex", "out.dex"]);
+    assert_eq!(ran.status, 2);
+    let told = "`acme.All.text` returns a `String`";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains("weave.toml:10:12"), "{}", ran.err);
+    let world = world_of_points(&rules.replace("REPLACED", "points"));
+    let plan = world.wove(&["plan", "points.dex"]).out;
+    assert!(plan.contains("1 hook at points"), "{plan}");
+    let left =
+        "1 left: an object that is made across a branch, or that nothing keeps, stays as it is";
+    assert!(plan.contains(left), "{plan}");
+    world.wove(&["points.dex", "out.dex"]);
+    let verified = world.wove(&["verify", "out.dex"]).out;
+    assert!(verified.contains("all hold together"), "{verified}");
+}

@@ -6,8 +6,8 @@
 The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
-with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it, or
-stand in the place of each body, among it (everyday: of the apks, ten choices).
+with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
+stand in the place of each body, or at points in it, among it (everyday: of the apks, twelve choices).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -66,12 +66,21 @@ CHOICES[CHANGING] = []
 CHOICES["own hooks at every call"] = [
     'at = { call = { type = "**" } }\nbefore = "acme.All.start(signature, 1, 2)"\nafter = "acme.All.returned(state, result?, duration)"'
 ]
-#: Each kind of point that dex files have: in front of it, and behind it.
-POINTS = {"field-get": '{ type = "**" }', "field-set": '{ type = "**" }', "throw": "'java.lang.Throwable'", "catch": "'**'"}
-CHOICES["own hooks at every point"] = [
-    f'at = {{ {kind} = {of} }}\nbefore = "acme.All.start(signature, line, 2)"' + ('\nafter = ["acme.All.returned(1, target?, 2)", "acme.All.returned(1, result?, 2)"]' if "field" in kind else "")
+#: Each kind of point: in front of it, and behind it.
+POINTS = {
+    **dict.fromkeys(("field-get", "field-set", "new"), '{ type = "**" }'), "throw": "'java.lang.Throwable'", "catch": "'**'",
+    "monitor-enter": "true", "monitor-exit": "true",
+}
+#: A large dex file has no room for all of them at once.
+POINTED = {
+    f"own hooks at every {kind}": f'at = {{ {kind} = {of} }}\nbefore = "acme.All.start(signature, line, 2)"'
+    + ('\nafter = ["acme.All.returned(1, target?, 2)", "acme.All.returned(1, result?, 2)"]' if kind not in ("throw", "catch") else "")
     for kind, of in POINTS.items()
-]
+}
+CHOICES |= {choice: [aspect] for choice, aspect in POINTED.items()}
+CHOICES["own hooks at every point"] = list(POINTED.values())
+#: Which lines does not matter: what stands there does.
+CHOICES["own hooks at lines"] = [f'at = {{ line = {line} }}\nbefore = "acme.All.start(signature, line, 2)"' for line in range(40, 140)]
 CHOICES["every call recorded"] = ['at = { call = { type = "**" } }\nrecord = ["target?", "args", "arg(0)?", "result?", "exception"]']
 AROUND, AROUND_HOOKS = "around that only proceeds", "around that only proceeds, own hooks, the pair and sections in the bodies"
 CHOICES[AROUND] = []
@@ -81,7 +90,7 @@ CHOICES |= dict.fromkeys(AROUND_PARTS, [])
 CHOICES[AROUND_HOOKS] = CHOICES["own hooks around the pair and sections"]
 CHOICES["switched"] = ['level = "info"']
 CHOICES["switched with values and sections"] = [f"level = 'debug'\n{VALUES}\nexclude = {{ kind = 'async' }}", 'hooks = "android-trace"']
-CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with values and sections", "own hooks at every call", "own hooks at every point", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with values and sections", "own hooks at every call", "own hooks at every point", "own hooks at lines", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 
@@ -288,6 +297,108 @@ def generate(folder, count):
     return folder / "generated.dex"
 
 
+# What generated methods with points do. v0 holds an int, v1 a string, v2 an object, v4 a lock, v5 a Points$F, v6 a long.
+STEPS = [
+    ["sget-object v1, LPoints;->text:Ljava/lang/String;"],
+    ["sput-object v2, LPoints;->lock:Ljava/lang/Object;"],
+    ["iget-object v2, v5, LPoints$F;->object:Ljava/lang/Object;"],
+    ["iget-object v5, v5, LPoints$F;->next:LPoints$F;"],
+    ["iget v0, v5, LPoints$F;->number:I"],
+    ["iget-wide v6, v5, LPoints$F;->wide:J"],
+    ["iput-wide v6, v5, LPoints$F;->wide:J"],
+    ["iput-object v1, v5, LPoints$F;->text:Ljava/lang/String;"],
+    ["new-instance v2, LPoints$F;", "const/4 v0, 0x3", "invoke-direct {v2, v0, v6, v7, v1}, LPoints$F;-><init>(IJLjava/lang/String;)V"],
+    ["new-instance v2, LPoints$F;", "move-object v8, v2", "invoke-direct/range {v8}, LPoints$F;-><init>()V"],
+    ["new-instance v2, LPoints$F;", "if-eqz v0, :{n}", "const/4 v0, 0x1", ":{n}", "invoke-direct {v2}, LPoints$F;-><init>()V"],
+    ["invoke-static {}, LPoints;->number()I", "move-result v0"],
+    ["instance-of v0, v2, Ljava/lang/String;", "if-eqz v0, :{n}", "check-cast v2, Ljava/lang/String;", ":{n}"],
+    ["const/4 v0, 0x5"],
+    ["add-int/2addr v0, v0"],
+    ["if-gtz v0, :{n}", "iget v0, v5, LPoints$F;->number:I", ":{n}"],
+]
+# What leaves another type behind, at the end of a try, and what sets it right.
+LEAVES = [
+    (["sget-object v1, LPoints;->lock:Ljava/lang/Object;"], 'const-string v1, "a"'),
+    (["iget-object v1, v5, LPoints$F;->object:Ljava/lang/Object;"], 'const-string v1, "b"'),
+    (["iget v1, v5, LPoints$F;->number:I"], 'const-string v1, "c"'),
+    (["const/4 v1, 0x7"], 'const-string v1, "d"'),
+    (["iget-wide v0, v5, LPoints$F;->wide:J"], 'const-string v1, "e"'),
+    (["iget v6, v5, LPoints$F;->number:I"], "const-wide/16 v6, 0x2"),
+]
+# What handlers need.
+NEEDS = [
+    ["invoke-virtual {v1}, Ljava/lang/String;->length()I", "move-result v0"],
+    ["iput-object v1, v5, LPoints$F;->text:Ljava/lang/String;"],
+    ["iput-wide v6, v5, LPoints$F;->wide:J"],
+    ["add-int/2addr v0, v0"],
+]
+
+
+def pointed(rng, number):
+    """The smali of a method with points in tries, in front of them and behind them, and where a lock is held."""
+    parameters, lines, handlers = rng.choice(["", "Ljava/lang/String;", "IJLjava/lang/Object;"]), [], []
+    labels = map("l{}".format, itertools.count())
+
+    def step(steps):
+        n = next(labels)
+        for one in steps:
+            if rng.random() < 0.5:
+                lines.append(f".line {rng.randrange(40, 140)}")
+            lines.append(one.replace("{n}", n))
+
+    for _ in range(rng.randrange(1, 5)):
+        way, is_locked, is_caught = next(labels), rng.random() < 0.35, rng.random() < 0.6
+        needed = 'const/4 v0, 0x1' if rng.random() < 0.5 else "const/4 v0, 0x0"
+        lines += ["const/4 v0, 0x0", 'const-string v1, "s"', needed]
+        if is_locked:
+            step(["sget-object v4, LPoints;->lock:Ljava/lang/Object;", "monitor-enter v4"])
+            lines.append(f":{way}locked")
+        elif is_caught:
+            lines.append(f":{way}from")
+        for _ in range(rng.randrange(1, 5)):
+            step(rng.choice(STEPS))
+        if is_locked:
+            step(["monitor-exit v4"])
+            lines += [f":{way}unlocked", f".catchall {{:{way}locked .. :{way}unlocked}} :{way}unlock"]
+            handlers += [f":{way}unlock", ".line 77", "move-exception v3", f":{way}again", ".line 78", "monitor-exit v4", f":{way}done",
+                         f".catchall {{:{way}again .. :{way}done}} :{way}unlock", "throw v3"]
+        elif is_caught:
+            leaves, again = rng.choice(LEAVES)
+            step(leaves)
+            step(["nop"])
+            lines += [f":{way}to", f".catch Ljava/lang/{rng.choice(['Exception', 'RuntimeException'])}; {{:{way}from .. :{way}to}} :{way}caught"]
+            if leaves[0].startswith("iget-wide v0"):
+                lines.append("const/4 v0, 0x0")
+            lines += [again, f":{way}on"]
+            handlers += [f":{way}caught", ".line 79", "move-exception v3"]
+            # A pair at v0 or v6 is not there where a handler begins.
+            for one in rng.sample(NEEDS, rng.randrange(len(NEEDS))):
+                handlers += one
+            handlers += ["const/4 v0, 0x0", 'const-string v1, "h"', "sget-object v2, LPoints;->lock:Ljava/lang/Object;", "const-wide/16 v6, 0x4", f"goto/32 :{way}on"]
+    head = f".method public static p{number}({parameters})V"
+    start = ["const/4 v0, 0x0", 'const-string v1, ""', "sget-object v2, LPoints;->lock:Ljava/lang/Object;", "sget-object v5, LPoints;->f:LPoints$F;", "const-wide/16 v6, 0x1"]
+    words = sum(2 if p == "J" else 1 for p in re.findall(r"L[^;]*;|.", parameters))
+    body = "\n".join(f"    {line}" for line in [*start, *lines, "return-void", *handlers])
+    return f"{head}\n    .registers {rng.choice([9, 9, 12, 20, 40]) + words}\n{body}\n.end method\n"
+
+
+def generate_pointed(folder, count):
+    """A dex file of generated methods with points."""
+    rng, smali = random.Random(32), fresh(folder / "pointed")
+    super_call = "    invoke-direct {p0}, Ljava/lang/Object;-><init>()V\n    return-void\n.end method\n"
+    fields = {"object": "Ljava/lang/Object;", "next": "LPoints$F;", "number": "I", "wide": "J", "text": "Ljava/lang/String;"}
+    constructors = "".join(f".method public constructor <init>({of})V\n    .registers {n}\n{super_call}" for of, n in (("", 1), ("IJLjava/lang/String;", 5)))
+    declared = "".join(f".field public {name}:{ty}\n" for name, ty in fields.items())
+    (smali / "F.smali").write_text(f".class public LPoints$F;\n.super Ljava/lang/Object;\n{declared}{constructors}")
+    number = ".method public static number()I\n    .registers 1\n    const/4 v0, 0x4\n    return v0\n.end method\n"
+    statics = {"lock": "Ljava/lang/Object;", "text": "Ljava/lang/String;", "f": "LPoints$F;"}
+    declared = "".join(f".field public static {name}:{ty}\n" for name, ty in statics.items())
+    methods = "\n".join(pointed(rng, n) for n in range(count))
+    (smali / "Points.smali").write_text(f".class public LPoints;\n.super Ljava/lang/Object;\n{declared}{number}{methods}")
+    run(["smali", "assemble", "-a", "26", "-o", folder / "pointed.dex", smali])
+    return folder / "pointed.dex"
+
+
 def judged(score, folder):
     """The judge itself: what is broken is refused, what is sound is not."""
     tests = ROOT / "tests" / "dex"
@@ -320,6 +431,10 @@ def body():
     check_dex.to_dex(folder / "same.jar", folder / "same.dex")
     small = {name: [tests / f"{name}.dex"] for name in ("returns", "verify", "everything")}
     small["generated"] = [generate(folder, GENERATED_EVERYDAY if everyday else GENERATED)]
+    points = [choice for choice in CHOICES_EVERYDAY if "at every point" in choice or "at lines" in choice] if everyday else [*POINTED, "own hooks at every point", "own hooks at lines"]
+    pointed = generate_pointed(folder, GENERATED_EVERYDAY if everyday else GENERATED)
+    for name, dex in (("pointed", pointed), ("points", tests / "points.dex")):
+        compare(score, apk_of(folder / f"{name}.apk", [dex]), points, folder)
     for name, dexes in small.items():
         compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES, folder)
     for name, dexes in apps().items():

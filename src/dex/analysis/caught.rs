@@ -13,7 +13,10 @@ use crate::dex::format::code_item::{Code, Try};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::{BRANCH, ENDS, SWITCH, THROW, op};
 use crate::error::Result;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+
+/// Most looks at instructions for the points of a method; where there are more, nothing more fits.
+const FUEL: usize = 50_000_000;
 
 /// Where what a call throws goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,8 @@ pub struct Handlers<'a> {
     live: OnceCell<Option<Vec<(u32, Registers)>>>,
     held: OnceCell<std::result::Result<Vec<(u32, Held)>, Reason>>,
     leaders: OnceCell<Vec<(u32, u32)>>,
+    /// How many instructions may still be looked at.
+    fuel: Cell<usize>,
 }
 
 fn throws(insn: Insn) -> bool {
@@ -65,6 +70,7 @@ impl<'a> Handlers<'a> {
             live: OnceCell::new(),
             held: OnceCell::new(),
             leaders: OnceCell::new(),
+            fuel: Cell::new(FUEL),
         })
     }
 
@@ -80,7 +86,8 @@ impl<'a> Handlers<'a> {
         };
         let fits = self.fits_below(within, place)?
             || place > 0 && !self.is_led_to(pc)? && self.fits_above(within, place - 1)?
-            || self.fits_all(within, pc)?;
+            || self.fits_all(within, pc)?
+            || self.fits_unwritten(within, place)?;
         match fits {
             true => Ok(Caught::Here),
             false => self.outside(pc),
@@ -101,7 +108,8 @@ impl<'a> Handlers<'a> {
         };
         let fits = !is_lock && self.fits_above(within, place)?
             || self.fits_below(within, place + 1)?
-            || self.fits_all(within, next)?;
+            || self.fits_all(within, next)?
+            || self.fits_unwritten(within, place + 1)?;
         match (fits, is_lock) {
             (true, false) => Ok(Caught::Here),
             (true, true) => Ok(Caught::Below),
@@ -117,8 +125,34 @@ impl<'a> Handlers<'a> {
         }
     }
 
+    /// Whether an instruction and those in front of it must not be parted: a call and its result; `instance-of` and the branch
+    /// behind it, by which verifiers know what the register holds, also the one that it was moved from.
+    pub fn is_one(&self, insn: Insn) -> bool {
+        let Some(place) = self.place(insn.pc).filter(|place| *place > 0) else {
+            return false;
+        };
+        let last = self.insns[place - 1].opcode;
+        match insn.opcode {
+            op::MOVE_RESULT..=op::MOVE_RESULT_OBJECT => true,
+            op::IF_EQZ | op::IF_NEZ => last == op::INSTANCE_OF,
+            op::INSTANCE_OF => (op::MOVE_OBJECT..=op::MOVE_OBJECT_16).contains(&last),
+            _ => false,
+        }
+    }
+
+    fn allows(&self, looks: usize) -> bool {
+        let left = self.fuel.get().checked_sub(looks);
+        self.fuel.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
     fn place(&self, pc: u32) -> Option<usize> {
         self.insns.binary_search_by_key(&pc, |insn| insn.pc).ok()
+    }
+
+    fn insns_of(&self, within: Try) -> &[Insn] {
+        let place = |pc: u32| self.insns.partition_point(|insn| insn.pc < pc);
+        &self.insns[place(within.start)..place(within.end)]
     }
 
     fn tried(&self, pc: u32) -> Option<Try> {
@@ -174,6 +208,17 @@ impl<'a> Handlers<'a> {
         if written.is_empty() {
             return Ok(true);
         }
+        let mut list = self.code.list(within.list)?;
+        while let Some((_, pc)) = list.next_handler()? {
+            if !self.spares_of(pc, written)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a handler needs none of these registers.
+    fn spares_of(&self, handler: u32, written: Registers) -> Result<bool> {
         let live = match self.live.get() {
             Some(live) => live,
             None => {
@@ -181,17 +226,10 @@ impl<'a> Handlers<'a> {
                 self.live.get_or_init(|| found)
             }
         };
-        let Some(live) = live else {
-            return Ok(false);
-        };
-        let mut list = self.code.list(within.list)?;
-        while let Some((_, pc)) = list.next_handler()? {
-            let needed = live.binary_search_by_key(&pc, |one| one.0);
-            if needed.is_ok_and(|place| live[place].1.meets(written)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(live.as_ref().is_some_and(|live| {
+            let place = live.binary_search_by_key(&handler, |one| one.0);
+            place.is_ok_and(|place| !live[place].1.meets(written))
+        }))
     }
 
     /// Whether something throws that surely comes next.
@@ -199,6 +237,9 @@ impl<'a> Handlers<'a> {
         let mut written = Registers::default();
         let insns = self.insns[place.min(self.insns.len())..].iter();
         for &insn in insns.take_while(|insn| insn.pc < within.end) {
+            if !self.allows(1) {
+                break;
+            }
             let op = insn.op();
             if throws(insn) {
                 return Ok(within.start <= insn.pc && self.spares(within, written)?);
@@ -216,7 +257,7 @@ impl<'a> Handlers<'a> {
         let mut written = Registers::default();
         let insns = self.insns[..=place].iter().rev();
         for &insn in insns.take_while(|insn| within.start <= insn.pc) {
-            if insn.is_payload || is_lock(insn) || insn.op().has(ENDS) {
+            if insn.is_payload || is_lock(insn) || insn.op().has(ENDS) || !self.allows(1) {
                 break;
             }
             written.add(insn.written());
@@ -232,10 +273,79 @@ impl<'a> Handlers<'a> {
 
     /// Whether all in a try throw alike, with the monitors that are held here.
     fn fits_all(&self, within: Try, pc: u32) -> Attempt<bool> {
+        if !self.allows(self.insns.len() + self.tries.len()) {
+            return Ok(false);
+        }
         let all = self.within(within)?;
         Ok(all.has_one_entry
             && all.held == Some(self.held(pc)?)
             && self.spares(within, all.written)?)
+    }
+
+    /// Whether what the handlers need is the same everywhere: arguments that nothing writes, and what is written once and read here.
+    fn fits_unwritten(&self, within: Try, place: usize) -> Attempt<bool> {
+        let Some(&here) = self.insns.get(place) else {
+            return Ok(false);
+        };
+        let mut list = self.code.list(within.list)?;
+        while list.next_handler()?.is_some() {
+            if !self.allows(self.insns.len() + self.tries.len()) {
+                return Ok(false);
+            }
+        }
+        let [mut read, mut written, mut again, mut differs] = [Registers::default(); 4];
+        live::read(self.code.insns, here, |registers| read.add(registers));
+        for &insn in self.insns.iter().filter(|insn| !insn.is_payload) {
+            let mut one = Registers::default();
+            one.add(insn.written());
+            // Verifiers know more of a register then.
+            match insn.opcode {
+                op::CHECK_CAST => one.add(insn.a..insn.a + 1),
+                op::INSTANCE_OF => return Ok(false),
+                _ => {}
+            }
+            again.join(one.common(written));
+            written.join(one);
+        }
+        for register in 0..u32::from(self.code.registers) {
+            let is_same = match register < self.code.locals() {
+                // What is read here has been written.
+                true => read.has(register) && !again.has(register),
+                false => !written.has(register),
+            };
+            if !is_same {
+                differs.add(register..register + 1);
+            }
+        }
+        let held = self.held(self.insns[place].pc)?;
+        let mut list = self.code.list(within.list)?;
+        while let Some((_, handler)) = list.next_handler()? {
+            if !self.is_reached_with(handler, held)? || !self.spares_of(handler, differs)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether something that throws leads to a handler, and all of that holds these monitors.
+    fn is_reached_with(&self, handler: u32, held: Held) -> Attempt<bool> {
+        let mut is_reached = false;
+        for &t in &self.tries {
+            let (mut list, mut leads) = (self.code.list(t.list)?, false);
+            while let Some((_, pc)) = list.next_handler()? {
+                leads |= pc == handler;
+            }
+            if !leads {
+                continue;
+            }
+            for insn in self.insns_of(t).iter().filter(|insn| throws(**insn)) {
+                if self.held(insn.pc)? != held {
+                    return Ok(false);
+                }
+                is_reached = true;
+            }
+        }
+        Ok(is_reached)
     }
 
     fn within(&self, within: Try) -> Attempt<Within> {
@@ -247,7 +357,7 @@ impl<'a> Handlers<'a> {
             held: None,
         };
         let mut helds = Vec::new();
-        for &insn in self.insns.iter().filter(|insn| is_in(insn.pc)) {
+        for &insn in self.insns_of(within) {
             all.written.add(insn.written());
             if throws(insn) {
                 helds.push(self.held(insn.pc)?);
@@ -320,6 +430,45 @@ mod tests {
         assert_eq!(before(&kept, 4), Ok(Caught::Here));
         // It is given up then.
         assert_eq!(behind(&kept, 4), Ok(Caught::Nowhere));
+    }
+
+    #[test]
+    fn a_lock_that_is_nowhere_else_in_its_register_is_given_up_wherever_it_is() {
+        // monitor-enter v1; monitor-enter v2; monitor-exit v2; monitor-exit v1; return-void, the second and the last in a try each:
+        // move-exception v0; monitor-exit v1; throw v0
+        let code = [
+            0x011d, 0x021d, 0x021e, 0x011e, 0x000e, 0x000d, 0x011e, 0x0027,
+        ];
+        let two = |code: &[u16]| {
+            Body::new(3, 2, code)
+                .try_at(1, 2, &[(None, 5)])
+                .try_at(3, 4, &[(None, 5)])
+        };
+        assert_eq!(before(&two(&code), 3), Ok(Caught::Here));
+        assert_eq!(behind(&two(&code), 2), Ok(Caught::Below));
+        // Something else is in it later.
+        let code = [&code[..4], &[0x0112], &code[4..]].concat();
+        let other = Body::new(3, 2, &code)
+            .try_at(1, 2, &[(None, 6)])
+            .try_at(3, 4, &[(None, 6)]);
+        assert_eq!(before(&other, 3), Err(Reason::HeldLock));
+    }
+
+    #[test]
+    fn what_verifiers_see_as_one_is_not_parted() {
+        // move-object v0, v1; instance-of v0, v0; if-eqz v0, +2; invoke-static {}; move-result v0; if-eqz v0, +2; return-void
+        let code = [
+            0x1007, 0x0020, 3, 0x0038, 2, 0x0071, 0, 0, 0x000a, 0x0038, 2, 0x000e,
+        ];
+        let bytes = Body::new(2, 1, &code).bytes();
+        let code = Code::read(&bytes, 0).unwrap();
+        let handlers = Handlers::new(code).unwrap();
+        let all = insn::each(code.insns).map(Result::unwrap);
+        let parted: Vec<u32> = all
+            .filter(|insn| handlers.is_one(*insn))
+            .map(|insn| insn.pc)
+            .collect();
+        assert_eq!(parted, [1, 3, 8]);
     }
 
     #[test]

@@ -30,10 +30,23 @@ impl Registers {
         }
     }
 
-    fn join(&mut self, other: Registers) {
+    pub fn join(&mut self, other: Registers) {
         for (word, other) in self.0.iter_mut().zip(other.0) {
             *word |= other;
         }
+    }
+
+    pub fn has(self, register: u32) -> bool {
+        register < MOST && self.0[register as usize / 64] >> (register % 64) & 1 == 1
+    }
+
+    /// What both have.
+    pub fn common(self, other: Registers) -> Registers {
+        let mut common = self;
+        for (word, other) in common.0.iter_mut().zip(other.0) {
+            *word &= other;
+        }
+        common
     }
 
     pub fn is_empty(self) -> bool {
@@ -41,12 +54,12 @@ impl Registers {
     }
 
     pub fn meets(self, other: Registers) -> bool {
-        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+        !self.common(other).is_empty()
     }
 }
 
 /// Shows the registers that an instruction reads.
-fn read(code: &[u8], insn: Insn, mut each: impl FnMut(Range<u32>)) {
+pub fn read(code: &[u8], insn: Insn, mut each: impl FnMut(Range<u32>)) {
     let op = insn.op();
     if matches!(
         op.format,

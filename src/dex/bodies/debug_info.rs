@@ -2,23 +2,11 @@
 
 use crate::bytes::{Cursor, put_uleb32};
 use crate::dex::format::code_item::{put_sleb32, sleb32};
+use crate::dex::format::debug_lines::dbg;
 use crate::dex::format::remap::{Remap, new_index};
 use crate::dex::lower::Moves;
 use crate::error::{Error, Result};
 use std::ops::Range;
-
-/// Opcodes of the state machine, and what its special opcodes step by.
-pub(crate) mod dbg {
-    pub const END_SEQUENCE: u8 = 0;
-    pub const ADVANCE_PC: u8 = 1;
-    pub const ADVANCE_LINE: u8 = 2;
-    /// The first opcode that makes an entry of the line table.
-    pub const SPECIAL: u8 = 10;
-    /// The smallest step of lines that such an opcode makes...
-    pub const LINE_BASE: i32 = -4;
-    /// ...and how many there are.
-    pub const LINE_RANGE: u32 = 15;
-}
 
 /// An operand of an opcode.
 #[derive(Clone, Copy)]
@@ -163,34 +151,6 @@ pub(crate) fn first_line(file: &[u8], at: usize) -> Result<u32> {
             }
             dbg::ADVANCE_LINE => line = line.wrapping_add_signed(sleb32(&mut cursor)?),
             dbg::END_SEQUENCE => return Ok(start),
-            opcode => {
-                for _ in OPERANDS[usize::from(opcode)] {
-                    cursor.uleb32()?;
-                }
-            }
-        }
-    }
-}
-
-/// The lines of a `debug_info_item`: where each begins.
-pub(crate) fn lines(mut cursor: Cursor<'_>) -> Result<Vec<(u32, u32)>> {
-    let mut line = cursor.uleb32()?;
-    for _ in 0..cursor.uleb32()? {
-        cursor.uleb32()?;
-    }
-    let (mut pc, mut lines) = (0u32, vec![]);
-    loop {
-        match cursor.u8()? {
-            opcode @ dbg::SPECIAL.. => {
-                let adjusted = u32::from(opcode - dbg::SPECIAL);
-                let step = dbg::LINE_BASE + (adjusted % dbg::LINE_RANGE) as i32;
-                line = line.wrapping_add_signed(step);
-                pc = pc.saturating_add(adjusted / dbg::LINE_RANGE);
-                lines.push((pc, line));
-            }
-            dbg::ADVANCE_PC => pc = pc.saturating_add(cursor.uleb32()?),
-            dbg::ADVANCE_LINE => line = line.wrapping_add_signed(sleb32(&mut cursor)?),
-            dbg::END_SEQUENCE => return Ok(lines),
             opcode => {
                 for _ in OPERANDS[usize::from(opcode)] {
                     cursor.uleb32()?;

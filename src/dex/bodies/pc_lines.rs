@@ -6,8 +6,8 @@
 //! instructions that can throw; `retrace` works as before.
 
 use crate::bytes::{Cursor, put_uleb32};
-use crate::dex::bodies::debug_info::dbg;
 use crate::dex::format::code_item::put_sleb32;
+use crate::dex::format::debug_lines::dbg;
 use crate::dex::lower::Moves;
 use crate::error::Result;
 

@@ -32,3 +32,14 @@
     .registers 3
     return-void
 .end method
+
+.method public static points(Ljava/lang/String;)LPoints;
+    .registers 1
+    const/4 p0, 0x0
+    return-object p0
+.end method
+
+.method public static text(Ljava/lang/String;)Ljava/lang/String;
+    .registers 1
+    return-object p0
+.end method
