@@ -48,6 +48,8 @@ fn sort(mut ty: &[u8]) -> Option<Below> {
             | element::OBJECT
             | element::SZARRAY
             | element::ARRAY => Below::Object,
+            // A call without a result leaves what lay there before it.
+            element::VOID => return None,
             element::VAR | element::MVAR | element::I | element::U => return None,
             _ => Below::Value,
         });

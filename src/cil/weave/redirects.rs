@@ -54,6 +54,9 @@ impl Redirects<'_> {
     }
 }
 
+/// Methods that the type with the adapters has at most: CoreCLR loads none with 65,536.
+const MOST: usize = 60_000;
+
 /// What a redirected call calls.
 pub(crate) type Tokens = Vec<std::result::Result<u32, Reason>>;
 
@@ -128,6 +131,10 @@ pub(crate) fn add(
             advice: redirect.advice(),
             bound: None,
         };
+        if all.len() >= MOST {
+            tokens.push(Err(Reason::PoolFull));
+            continue;
+        }
         let Some(made) = make((image, hooks), (redirect, &planned), importer)? else {
             tokens.push(Err(Reason::Unsupported));
             continue;

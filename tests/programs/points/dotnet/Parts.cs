@@ -106,6 +106,19 @@ namespace App {
             }
         }
 
+        internal struct Rows {
+            public int[] All;
+        }
+
+        /// <summary>A pointer lies below a call that gives nothing.</summary>
+        static int Resized(Rows[] rows) {
+            ref Rows row = ref rows[0];
+            int n = row.All.Length;
+            Array.Resize(ref row.All, n + 1);
+            row.All[n] = 5;
+            return rows[0].All[n];
+        }
+
         static unsafe string Pointers() {
             Raw raw = new Raw { X = 1 };
             Raw* at = &raw;
@@ -139,6 +152,7 @@ namespace App {
             Say(Generics());
             Say("" + new Held<string>("later", "l").Later().Result);
             Say(Pointers());
+            Say("" + Resized(new Rows[] { new Rows { All = new int[1] } }));
         }
     }
 }
