@@ -385,7 +385,10 @@ const UNORDERED: &[&str] = &["aspect", "edit", "symbols"];
 fn modules(backend: &str) -> Vec<(String, String)> {
     let is_test = |file: &Path| {
         let stem = file.file_stem().unwrap().to_str().unwrap();
-        matches!(stem, "tests" | "testing") || file.ends_with("lower/simulation.rs")
+        let of_tests = file
+            .parent()
+            .is_some_and(|folder| folder.ends_with("tests"));
+        matches!(stem, "tests" | "testing") || of_tests || file.ends_with("lower/simulation.rs")
     };
     let modules = parts()
         .into_iter()
