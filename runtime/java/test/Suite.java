@@ -1431,7 +1431,7 @@ public final class Suite {
 
     /** A thread whose hooks find no stack is free all the same, whether its calls are taken or not. */
     private static void sampledDeep(Path folder) throws Exception {
-        for (String option : new String[] {"-Xint", "-XX:TieredStopAtLevel=1", "-Xmixed"}) {
+        for (String option : new String[] {"-Xint", "-Xmixed"}) {
             for (String how : new String[] {"dive 14", "dive 15", "plunge 14", "plunge 15"}) {
                 Files.deleteIfExists(folder.resolve("t.wtrace"));
                 try (Controlled p = new Controlled(folder, option, "-Dweave.trace.limit=1g")) {
