@@ -43,7 +43,12 @@ const SAME: &[[&str; 4]] = &[
         "AGGREGATED",
     ],
     ["ESCAPE_SLOW", "Format.SLOW", "Format.Slow", "SLOW"],
-    ["ESCAPE_SAMPLED", "Format.SAMPLED", "", "SAMPLED"],
+    [
+        "ESCAPE_SAMPLED",
+        "Format.SAMPLED",
+        "Format.Sampled",
+        "SAMPLED",
+    ],
     ["BUCKETS", "Sum.BUCKETS", "Sum.Buckets", "BUCKETS"],
     ["HEAD", "Aggregates.HEAD", "Aggregates.Head", "SUM_HEAD"],
     ["HEADER_FIXED", "Header.TEXT", "Header.TextAt", ""],

@@ -3,9 +3,9 @@
 
     sampling.py [--only NAME]...
 
-Names: java, dex. The programs are in tests/programs/sampling: they make requests in several threads, of which a line of the input asks for so many;
+Names: java, dex, dotnet. The programs are in tests/programs/sampling: they make requests in several threads, of which a line of the input asks for so many;
 each makes known calls. `weave control` switches them between the lines, and while they run. Java runs on the oldest and the newest JDK; dex files are
-made by dx, woven, and made a jar again by enjarify. Traces are read by check_trace.py.
+made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8, Mono and CoreCLR 10. Traces are read by check_trace.py.
 """
 
 import json
@@ -17,6 +17,8 @@ from collections import Counter
 import check_dex
 import check_trace
 import corpora
+import dotnet
+import hooks
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
 
 SOURCES = ROOT / "tests" / "programs" / "sampling"
@@ -121,8 +123,9 @@ def judge(score, name, command, trace, plain):
     program = Program(command, trace)
     refused = []
     for options, _ in STEPS:
-        done = control(trace, *options)
-        if done.returncode:
+        # In .NET nothing takes a request before the first call that can be switched.
+        done = control(trace, *options) if options else None
+        if done and done.returncode:
             refused.append(done.stderr)
         program.requests(REQUESTS)
     listing, listed = json.loads(control(trace, "--json").stdout), control(trace).stdout
@@ -279,7 +282,27 @@ def dex(score, folder):
     judge(score, "dex", [java, "-Xverify:all", "-cp", path, "app.Requests"], folder / "t.wtrace", unwoven([java, "-cp", app, "app.Requests"]))
 
 
-EVERY = {"java": java, "dex": dex}
+def dotnet_(score, folder):
+    mono = dotnet.mono_libraries() / "4.7.2-api"
+    plain, woven, second = (fresh(folder / name) for name in ("plain", "woven", "second"))
+    run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
+         "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Requests.cs"])
+    rules = folder / "weave.toml"
+    for text, out in ((RULES, woven), (SECOND, second)):
+        rules.write_text(text)
+        run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", out / "app.exe"])
+    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
+    if host := hooks.net10():
+        hosts["CoreCLR 10"] = [*host, "exec"]
+    for name, host in hosts.items():
+        if name == "CoreCLR 10":
+            for out in plain, woven, second:
+                (out / "app.runtimeconfig.json").write_text('{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}')
+        judge(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "t.wtrace", unwoven([*host, plain / "app.exe"]))
+        by_the_second(score, f"dotnet on {name}", [*host, second / "app.exe"], folder / "second.wtrace")
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_}
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ public static class HooksBench
 
     private sealed class Result
     {
-        internal double[] Clock, Hooks, Logical, Switched, Counted, Nothing;
+        internal double[] Clock, Hooks, Logical, Switched, Counted, Sampled, Nothing;
         internal double Bytes;
     }
 
@@ -51,13 +51,14 @@ public static class HooksBench
         double logical = Worst(results, r => r.Logical[repeats / 2]);
         double switched = Worst(results, r => r.Switched[repeats / 2]) - Worst(results, r => r.Nothing[repeats / 2]);
         double counted = Worst(results, r => r.Counted[repeats / 2]) - Worst(results, r => r.Nothing[repeats / 2]);
+        double sampled = Worst(results, r => r.Sampled[repeats / 2]) - Worst(results, r => r.Nothing[repeats / 2]);
         double clockMin = Worst(results, r => r.Clock[0]), hooksMin = Worst(results, r => r.Hooks[0]);
         Console.WriteLine(string.Format(CultureInfo.InvariantCulture,
-            "{0,-12} trace {1,-3} {2} thread{3}  median: {4} {5,5:F1}, hooks pair {6,5:F1}, difference {7,5:F1} ns; resume + suspend {8,5:F1} ns; switched off {13,4:F1}, counted {14,4:F1} ns"
+            "{0,-12} trace {1,-3} {2} thread{3}  median: {4} {5,5:F1}, hooks pair {6,5:F1}, difference {7,5:F1} ns; resume + suspend {8,5:F1} ns; switched off {13,4:F1}, counted {14,4:F1}, sampled 1/100 {15,4:F1} ns"
             + "   minimum: {9:F1}, {10:F1}, {11:F1} ns   allocated {12} B a pair",
             Environment.GetEnvironmentVariable("BENCH_HOST") ?? "?", Off ? "off" : "on", threads, threads == 1 ? " " : "s",
             Off ? "nothing" : "clock pair", clock, hooks, hooks - clock, logical, clockMin, hooksMin, hooksMin - clockMin,
-            Allocated == null ? "?" : bytes.ToString("F4", CultureInfo.InvariantCulture), switched, counted));
+            Allocated == null ? "?" : bytes.ToString("F4", CultureInfo.InvariantCulture), switched, counted, sampled));
     }
 
     /// <summary>A method that is off by its level, once its map is read.</summary>
@@ -75,6 +76,7 @@ public static class HooksBench
 
     private const int DebugLevel = 2 << 4;
     private const int CountMode = 1 << 4 | 2;
+    private const int Hundredth = 1 << 4 | 8 | 100 << 8;
 
     private static double Worst(Result[] results, Func<Result, double> of)
     {
@@ -97,14 +99,15 @@ public static class HooksBench
     {
         for (int i = 0; i < 300; i++)
         {
-            sink += (Off ? Nothing(Pairs) : Clocks(Pairs)) + HookPairs(Pairs) + LogicalPairs(Pairs / 10) + SwitchedPairs(Pairs) + CountedPairs(Pairs) + Nothing(Pairs);
+            sink += (Off ? Nothing(Pairs) : Clocks(Pairs)) + HookPairs(Pairs) + LogicalPairs(Pairs / 10) + SwitchedPairs(Pairs, DebugLevel, 4713) + SwitchedPairs(Pairs, CountMode, 4714)
+                + SwitchedPairs(Pairs, Hundredth, 4714) + Nothing(Pairs);
             if (i % 100 == 99)
             {
                 Thread.Sleep(200); // the compiler's second tier comes in the background
             }
         }
         var result = new Result { Clock = new double[repeats], Hooks = new double[repeats], Logical = new double[repeats],
-            Switched = new double[repeats], Counted = new double[repeats], Nothing = new double[repeats] };
+            Switched = new double[repeats], Counted = new double[repeats], Sampled = new double[repeats], Nothing = new double[repeats] };
         long allocated = 0;
         for (int i = 0; i < repeats; i++)
         {
@@ -118,12 +121,15 @@ public static class HooksBench
             allocated += Allocated == null ? 0 : Allocated() - before;
             sink += LogicalPairs(Pairs / 10);
             long e = Stopwatch.GetTimestamp();
-            sink += SwitchedPairs(Pairs);
+            sink += SwitchedPairs(Pairs, DebugLevel, 4713);
             long f = Stopwatch.GetTimestamp();
             sink += Nothing(Pairs);
             long g = Stopwatch.GetTimestamp();
-            sink += CountedPairs(Pairs);
+            sink += SwitchedPairs(Pairs, CountMode, 4714);
             long h = Stopwatch.GetTimestamp();
+            sink += SwitchedPairs(Pairs, Hundredth, 4714);
+            long j = Stopwatch.GetTimestamp();
+            result.Sampled[i] = (j - h) * Tick / Pairs;
             result.Counted[i] = (h - g) * Tick / Pairs;
             result.Switched[i] = (f - e) * Tick / Pairs;
             result.Nothing[i] = (g - f) * Tick / Pairs;
@@ -136,6 +142,7 @@ public static class HooksBench
         Array.Sort(result.Logical);
         Array.Sort(result.Switched);
         Array.Sort(result.Counted);
+        Array.Sort(result.Sampled);
         Array.Sort(result.Nothing);
         result.Bytes = allocated / (double)Pairs / repeats;
         return result;
@@ -182,12 +189,12 @@ public static class HooksBench
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static long SwitchedPairs(int n)
+    private static long SwitchedPairs(int n, int rules, int id)
     {
         long sum = 0;
         for (int i = 0; i < n; i++)
         {
-            int state = Switched.Enter(DebugLevel, 4713);
+            int state = Switched.Enter(rules, id);
             try
             {
                 sum ^= i * 31;
@@ -195,32 +202,10 @@ public static class HooksBench
             }
             catch (Exception e)
             {
-                Switched.Error(e, state, 4713);
+                Switched.Error(e, state, id);
                 throw;
             }
-            Switched.Exit(state, 4713);
-        }
-        return sum;
-    }
-
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private static long CountedPairs(int n)
-    {
-        long sum = 0;
-        for (int i = 0; i < n; i++)
-        {
-            int state = Switched.Enter(CountMode, 4714);
-            try
-            {
-                sum ^= i * 31;
-                sum += i;
-            }
-            catch (Exception e)
-            {
-                Switched.Error(e, state, 4714);
-                throw;
-            }
-            Switched.Exit(state, 4714);
+            Switched.Exit(state, id);
         }
         return sum;
     }

@@ -25,6 +25,8 @@ namespace System.Threading
     public static class Interlocked
     {
         public static int CompareExchange(ref int location, int value, int comparand) { throw null; }
+        public static long CompareExchange(ref long location, long value, long comparand) { throw null; }
+        public static T CompareExchange<T>(ref T location, T value, T comparand) where T : class { throw null; }
         public static int Exchange(ref int location, int value) { throw null; }
         public static long Add(ref long location, long value) { throw null; }
         public static int Increment(ref int location) { throw null; }

@@ -391,8 +391,9 @@ namespace Weave.Runtime
                 case "aggregate":
                     return Modes.Aggregate;
                 case "record":
-                case Auto:
                     return Modes.Record;
+                case Auto:
+                    return Modes.Auto;
                 default:
                     return Modes.Rules;
             }

@@ -41,6 +41,7 @@ namespace Weave.Runtime
         internal const int Aggregated = 10;
         internal const int Cpu = 11;
         internal const int Slow = 12;
+        internal const int Sampled = 13;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;

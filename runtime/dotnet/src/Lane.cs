@@ -39,8 +39,14 @@ namespace Weave.Runtime
         private const int Batch = 1024;
         /// <summary>A thread takes so many numbers of logical calls at once.</summary>
         private const int Numbers = 1024;
-        /// <summary>No LOGICAL escape.</summary>
+        /// <summary>In the place of what a LOGICAL escape says: no such escape; a SAMPLED one.</summary>
         private const int Plain = -1;
+        private const int Weighed = -2;
+
+        /// <summary>Whether a sampled call is open, and is recorded.</summary>
+        internal const int NoTree = 0;
+        private const int TakenTree = 1;
+        private const int PassedTree = 2;
 
         private static readonly long[] Nothing = new long[0];
         private static readonly Frame[] NoFrames = new Frame[0];
@@ -80,6 +86,13 @@ namespace Weave.Runtime
         private long among;
         /// <summary>Time in calls that were summed up, below the innermost recorded call, which does not know of it yet.</summary>
         private long owed;
+
+        internal int Tree;
+        /// <summary>One of so many outermost calls is taken: how many are left of these, and with how many left that is.</summary>
+        private int every;
+        private int left;
+        private int pick;
+        private uint seed;
 
         private readonly Store store;
         internal readonly int ThreadNumber;
@@ -124,6 +137,7 @@ namespace Weave.Runtime
         {
             this.store = store;
             ThreadNumber = number;
+            seed = unchecked((uint)number * 0x9E3779B9); // numbers that follow one another lie evenly
             CpuClock = Posix.ThreadClock();
             Thread = new WeakReference<Thread>(thread);
             thrown = new WeakReference<Exception>(null);
@@ -154,6 +168,67 @@ namespace Weave.Runtime
             else
             {
                 RecordBetween(kind, id, now);
+            }
+        }
+
+        /// <summary>What becomes of a call that is sampled, one of <paramref name="number"/> or so many a second: its state (<see cref="Modes"/>).</summary>
+        internal int Sampled(int number, bool second)
+        {
+            if (Busy)
+            {
+                return Modes.Nothing;
+            }
+            if (Tree != NoTree)
+            {
+                return Tree == TakenTree ? Modes.Recorded : Modes.Nothing;
+            }
+            int weight = second ? Limiter.Of(number).Take(Clock.Now()) : OneOf(number);
+            Tree = weight == 0 ? PassedTree : TakenTree;
+            return weight == 0 ? Modes.Passed : Modes.Taken(weight);
+        }
+
+        private int OneOf(int number)
+        {
+            if (left == 0 || every != number)
+            {
+                every = number;
+                left = number;
+                // Anew each time: calls that take turns have all their share.
+                pick = (int)((ulong)seed * (uint)number >> 32);
+                seed ^= seed << 13;
+                seed ^= seed >> 17;
+                seed ^= seed << 5;
+            }
+            return --left == pick ? number : 0;
+        }
+
+        /// <summary>The enter record of an outermost sampled call, and right in front of it for how many it stands.</summary>
+        internal void Outermost(int id, int weight, long now)
+        {
+            if (among != 0)
+            {
+                Between(Format.Enter, id, now);
+            }
+            long gap = now - last;
+            long* word = At;
+            if (word + 2 < end && (ulong)gap >> Format.GapBits == 0)
+            {
+                // As for a value.
+                try
+                {
+                }
+                finally
+                {
+                    word[2] = (long)id << 32 | gap << 2 | Format.Enter;
+                    word[1] = weight;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Sampled, 1, id));
+                    At = word + 3;
+                    last = now;
+                }
+            }
+            else
+            {
+                Slow(Format.Enter, id, now, Weighed, weight, null);
             }
         }
 
@@ -864,6 +939,7 @@ namespace Weave.Runtime
         /// <summary>Anything that needs more than the fast paths have: a new chunk, an escape.</summary>
         /// <param name="kind">Of the record; or BEGIN or COMPLETE, escapes that are records of their own.</param>
         /// <param name="mark">What the LOGICAL escape says; of COMPLETE, the outcome.</param>
+        /// <param name="call">The logical call's number; of a SAMPLED escape, the weight.</param>
         /// <param name="news">An exception that is not known yet, or null.</param>
         /// <param name="value">The escape of a value, which comes alone.</param>
         [MethodImpl(MethodImplOptions.NoInlining)]
@@ -915,7 +991,7 @@ namespace Weave.Runtime
             bool isCall = kind != Format.None && kind <= Format.ErrorRecord;
             long* word;
             long gap = 0;
-            // The record, and at most a LOGICAL, a TIME and a LOST.
+            // The record, and at most a LOGICAL or a SAMPLED, a TIME and a LOST.
             int need = (isCall ? 1 : 4) + details.Length + 2 + 2 + 2;
             if (owner == ThreadNumber && At + need <= limit)
             {
@@ -969,7 +1045,11 @@ namespace Weave.Runtime
             word = Put(word, details);
             if (isCall)
             {
-                if (mark != Plain)
+                if (mark == Weighed)
+                {
+                    word = Put(word, Format.Sampled, id, call);
+                }
+                else if (mark != Plain)
                 {
                     word = Put(word, Format.Logical, mark, call);
                 }

@@ -11,16 +11,30 @@ namespace Weave.Runtime
     /// programs that have such methods have any of this.
     /// </summary>
     /// <remarks>
-    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bits 4 to 7 its level, bits 8
-    /// to 31 microseconds: if it is summed up, calls that take longer are told one by one.
+    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bit 3 sampled, bits 4 to 6 its
+    /// level. Bits 8 to 31, of auto: microseconds; if it is summed up, calls that take longer are told one by one. Of sampled: how many
+    /// outermost calls of a thread there are to each that is taken, or, with bit 7, how many of the process are taken a second.
     /// </remarks>
     [DebuggerStepThrough]
     internal static unsafe class Modes
     {
-        /// <summary>States of a call. One that is summed up has above them the microseconds of what is told one by one.</summary>
+        /// <summary>
+        /// States of a call: the lower two bits. One that is summed up has above them the microseconds of what is told one by one; an
+        /// outermost call that was taken is recorded, and has bit 2, and above it how many calls it stands for.
+        /// </summary>
         internal const int Nothing = 0;
         internal const int Recorded = 1;
         internal const int SummedUp = 2;
+        /// <summary>An outermost call that was not taken.</summary>
+        internal const int Passed = 3;
+        private const int Outermost = 4;
+        private const int WeightShift = 3;
+        internal const int MostWeight = (1 << 24) - 1;
+
+        /// <summary>Bits of what the rules say.</summary>
+        private const int LeftToTheLibrary = 4;
+        private const int Sampled = 8;
+        private const int OfASecond = 128;
 
         /// <summary>Modes of a method. Not known, as it is until its map was read.</summary>
         internal const int Unknown = 0;
@@ -32,6 +46,8 @@ namespace Weave.Runtime
         internal const int Count = 5;
         /// <summary>Methods of several modes have this place.</summary>
         internal const int Shared = 6;
+        /// <summary>Recorded whatever their mode, and sampled as the rules say.</summary>
+        internal const int Auto = 7;
 
         internal const int Size = 1 << 20;
 
@@ -75,7 +91,7 @@ namespace Weave.Runtime
                 Recorder.Lane().Count(id); // what there is most of
                 return Nothing;
             }
-            if (mode == Record || mode == Rules && (rules & 3) == 0)
+            if (mode == Record || (rules & Sampled) == 0 && (mode == Auto || mode == Rules && (rules & 3) == 0))
             {
                 Recorder.Enter(id);
                 return Recorded;
@@ -97,12 +113,18 @@ namespace Weave.Runtime
             {
                 mode = Guess(rules);
             }
-            switch (mode == Rules ? Record + (rules & 3) : mode)
+            if (mode == Rules)
             {
+                mode = (rules & 3) == 0 ? Auto : Record + (rules & 3);
+            }
+            switch (mode)
+            {
+                case Auto:
+                    return (rules & Sampled) == 0 ? Recorded : Recorder.Lane().Sampled((int)((uint)rules >> 8), (rules & OfASecond) != 0);
                 case Record:
                     return Recorded;
                 case Aggregate:
-                    return SummedUp | (int)((uint)rules >> 6) & ~3;
+                    return (rules & LeftToTheLibrary) == 0 ? SummedUp : SummedUp | (int)((uint)rules >> 6) & ~3;
                 case Count:
                     Recorder.Count(id);
                     return Nothing;
@@ -118,16 +140,37 @@ namespace Weave.Runtime
             {
                 Recorder.Enter(id);
             }
-            else if (state != Nothing)
+            else if (IsRecorded(state))
+            {
+                Recorder.Outermost(id, state >> WeightShift);
+            }
+            else if ((state & 3) == SummedUp)
             {
                 Recorder.Start(id);
             }
         }
 
+        /// <summary>The state of an outermost call that was taken and stands for so many.</summary>
+        internal static int Taken(int weight)
+        {
+            return Recorded | Outermost | weight << WeightShift;
+        }
+
+        /// <summary>Whether a call's values go into the trace.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static bool IsRecorded(int state)
+        {
+            return (state & 3) == Recorded;
+        }
+
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Exit(int state, int id)
         {
-            if (state == Recorded)
+            if (state != Recorded)
+            {
+                End(state);
+            }
+            if (IsRecorded(state))
             {
                 Recorder.Exit(id);
             }
@@ -140,7 +183,11 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Error(Exception e, int state, int id)
         {
-            if (state == Recorded)
+            if (state != Recorded)
+            {
+                End(state);
+            }
+            if (IsRecorded(state))
             {
                 Recorder.Error(e, id);
             }
@@ -150,13 +197,22 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Once an outermost call has ended, the thread's next one decides again: whatever becomes of its record.</summary>
+        private static void End(int state)
+        {
+            if ((state & 1) != 0)
+            {
+                Recorder.Lane().Tree = Lane.NoTree;
+            }
+        }
+
         private static void Stop(int state, int id, bool failed)
         {
             if (state == SummedUp)
             {
                 Recorder.Stop(id, failed);
             }
-            else
+            else if (state != Passed)
             {
                 Recorder.StopTold(id, failed, (state >> 2) * 1000L);
             }
@@ -170,7 +226,7 @@ namespace Weave.Runtime
             {
                 Attach();
             }
-            return (rules >> 4 & 15) <= Level ? Usual : Off;
+            return (rules >> 4 & 7) <= Level ? Usual : Off;
         }
 
         private static void Attach()

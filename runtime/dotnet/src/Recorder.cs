@@ -24,6 +24,13 @@ namespace Weave.Runtime
             lane.Record(Format.Enter, id, Clock.Now());
         }
 
+        /// <summary>The same for an outermost sampled call.</summary>
+        internal static void Outermost(int id, int weight)
+        {
+            Lane lane = current ?? Make();
+            lane.Outermost(id, weight, Clock.Now());
+        }
+
         internal static void Exit(int id)
         {
             long now = Clock.Now();

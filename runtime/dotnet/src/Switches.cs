@@ -31,6 +31,7 @@ namespace Weave.Runtime
         private const int AspectsTag = 11;
         private const int SwitchedTag = 12;
         private const int AutoFlag = 16;
+        private const int SampleFlag = 32;
 
         internal readonly List<Row> Rows = new List<Row>();
         private Aspect[] aspects = new Aspect[0];
@@ -113,6 +114,10 @@ namespace Weave.Runtime
                         int flags = Number();
                         var aspect = new Aspect { Level = flags & 15, Auto = (flags & AutoFlag) != 0 };
                         aspect.SlowerThan = aspect.Auto ? Number() : 0;
+                        if ((flags & SampleFlag) != 0)
+                        {
+                            Number(); // the methods' own code says it
+                        }
                         int length = Most(Number());
                         aspect.Name = Encoding.UTF8.GetString(block, at, length);
                         aspects[i] = aspect;

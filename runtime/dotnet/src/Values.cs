@@ -116,7 +116,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(bool v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -125,7 +125,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(char v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -134,7 +134,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(sbyte v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -143,7 +143,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(byte v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -152,7 +152,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(short v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -161,7 +161,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(ushort v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -170,7 +170,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(int v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -179,7 +179,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(uint v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -188,7 +188,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(long v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -197,7 +197,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(ulong v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -206,7 +206,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(float v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -215,7 +215,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(double v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -224,7 +224,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(string v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -233,7 +233,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(object v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -242,7 +242,7 @@ namespace Weave.Runtime
         /// <summary>Records what an object's <c>ToString</c> says, of a call in this state.</summary>
         public static void Text(object v, int place, int limit, string mask, int id, int state)
         {
-            if (state == Modes.Recorded)
+            if (Modes.IsRecorded(state))
             {
                 Text(v, place, limit, mask, id);
             }

@@ -780,8 +780,9 @@ public static class Programs
     /// <summary>Nothing is recorded, whatever the state.</summary>
     private static void SwitchedOff()
     {
-        for (int state = 0; state < 3; state++)
+        for (int state = 0; state < 8; state++)
         {
+            Check(Switched.Enter(Rules(30), 30) == 0 && Switched.Decide(Rules(32), 32) == 0, "nothing is sampled");
             Check(Switched.Enter(Rules(2), 2) == 0 && Switched.Decide(Rules(2), 2) == 0, "no state");
             Switched.Begin(state, 2);
             Values.Value("v", 0, 128, null, 2, state);
@@ -797,7 +798,8 @@ public static class Programs
     /// Does what lines of its input say. <c>round N</c>: so many calls of each method in each of four threads; <c>run</c>: calls from now on in
     /// four threads; <c>stop</c>: ends that; all say how many rounds <c>run</c> has made. <c>enter ID</c> and so on: that hook, with
     /// the state of the innermost call of that method. <c>until ID STATE</c>: calls of a method until they are in that state; <c>slowly ID N</c>: so many
-    /// calls that last, with many of 20 in each.
+    /// calls that last, with many of 20 in each; <c>calls ID N</c>; <c>turns ID N OTHER</c>: so many of each, in turns; <c>together ID N</c> and <c>trees
+    /// N</c>: so many in each of four threads; <c>shortly ID N</c>: one in each of so many threads, one after the other.
     /// </summary>
     private static void SwitchedCalls()
     {
@@ -858,6 +860,31 @@ public static class Programs
                         Switched.Exit(state, n);
                     }
                     break;
+                case "calls":
+                    Repeatedly(n, int.Parse(words[2]));
+                    break;
+                case "turns":
+                    for (int i = int.Parse(words[2]); i > 0; i--)
+                    {
+                        Repeatedly(n, 1);
+                        Repeatedly(int.Parse(words[3]), 1);
+                    }
+                    break;
+                case "together":
+                    Together(4, () => Repeatedly(n, int.Parse(words[2])));
+                    break;
+                case "shortly":
+                    for (int i = int.Parse(words[2]); i > 0; i--)
+                    {
+                        Together(1, () => Repeatedly(n, 1));
+                    }
+                    break;
+                case "trees":
+                    Together(4, () => Trees(n));
+                    break;
+                case "allocated":
+                    rounds = (int)AllocatedByTrees(n);
+                    break;
                 case "sleep":
                     Thread.Sleep(n);
                     break;
@@ -899,6 +926,58 @@ public static class Programs
         }
     }
 
+    private static void Repeatedly(int id, int n)
+    {
+        for (int i = 0; i < n; i++)
+        {
+            Switched.Exit(Switched.Enter(Rules(id), id), id);
+        }
+    }
+
+    /// <summary>
+    /// In a call that cannot be switched: one that is sampled, with values, and in it one of another sampled method, which fails, one of the same
+    /// and one that is not sampled. Each third fails.
+    /// </summary>
+    private static void Trees(int n)
+    {
+        for (int i = 0; i < n; i++)
+        {
+            Hooks.Enter(1);
+            int outer = Switched.Decide(Rules(30), 30);
+            Values.Value(i, 0, 128, null, 30, outer);
+            Switched.Begin(outer, 30);
+            int inner = Switched.Enter(Rules(31), 31);
+            Repeatedly(30, 1);
+            Switched.Error(Failure, inner, 31);
+            Repeatedly(2, 1);
+            Values.Value(i, 4 << 8, 128, null, 30, outer);
+            if (i % 3 == 0)
+            {
+                Switched.Error(Failure, outer, 30);
+            }
+            else
+            {
+                Switched.Exit(outer, 30);
+            }
+            Hooks.Exit(1);
+        }
+    }
+
+    /// <summary>How much memory so many of them take; -1 where nobody tells.</summary>
+    private static long AllocatedByTrees(int n)
+    {
+        MethodInfo tells = typeof(GC).GetMethod("GetAllocatedBytesForCurrentThread");
+        if (tells == null)
+        {
+            return -1;
+        }
+        var allocated = (Func<long>)tells.CreateDelegate(typeof(Func<long>));
+        Trees(n);
+        long before = allocated();
+        Trees(n);
+        return allocated() - before;
+    }
+
     /// <summary>A call of a method that is off opens the trace all the same.</summary>
     private static int Begun(int id)
     {
@@ -907,12 +986,19 @@ public static class Programs
         return 1;
     }
 
-    /// <summary>What the rules say: 3 and 5 are of level debug, the others of level info; 5 is summed up, 6 is counted, 20 and so on are left to the library.</summary>
+    /// <summary>
+    /// What the rules say: 3 and 5 are of level debug, the others of level info; 5 is summed up, 6 is counted, 20 and so on are left to the library, 30 and
+    /// so on are sampled: one of ten, of 31 one of three, of 32 two a second, of 34 each, of 35 next to none.
+    /// </summary>
     private static int Rules(int id)
     {
         if (id >= 20 && id < 30 || id < 0)
         {
             return 1 << 4 | 4 | 1000 << 8; // auto
+        }
+        if (id >= 30 && id < 40)
+        {
+            return 1 << 4 | 8 | (id == 32 ? 128 : 0) | (id == 31 ? 3 : id == 32 ? 2 : id == 34 ? 1 : id == 35 ? (1 << 24) - 1 : 10) << 8;
         }
         return (id == 3 || id == 5 || id == 8 ? 2 << 4 : 1 << 4) | (id == 5 ? 1 : id == 6 ? 2 : 0);
     }

@@ -1106,6 +1106,111 @@ def test_auto_within_the_rate(folder):
         again(folder)
 
 
+SAMPLED = maps.switched(((1 | 32, "tenth", 10), (1 | 32, "third", 3), (1 | 32 | 64, "twice", 2), (1, "sql")), ((2, [3]), (30, [0]), (31, [1]), (32, [2]), (34, [0]), (35, [1])))
+
+
+def sampled(thread, method):
+    """For how many calls each outermost sampled call of a method stands."""
+    return [weight for (number, place), weight in thread.weights.items() if thread.segments[number][place].id == method]
+
+
+def taken(t, method):
+    return [weight for thread in t.threads.values() for weight in sampled(thread, method)]
+
+
+def test_sampled_trees(folder):
+    n = 1_003
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        p.tell(f"trees {n}")
+        t = p.end()
+    threads = [thread for thread in t.threads.values() if any(e.id == 2 for e in thread.all())]
+    equal(4, len(threads), "threads")
+    phases = set()
+    for thread in threads:
+        trees, stack = [], []
+        for e, values in thread.valued():
+            if e.kind == ENTER:
+                stack.append(e.id)
+                if stack == [1, 30]:
+                    trees.append([])
+            if 30 in stack:
+                trees[-1].append("_+-!"[e.kind] + str(e.id) + "".join(f" {v.value}" for v in values))
+            if e.kind != ENTER:
+                stack.pop()
+        firsts = [int(tree[0].split()[1]) for tree in trees]
+        phases.add(firsts[0])
+        equal(list(range(n // 10)), [i // 10 for i in firsts if i < n // 10 * 10], "one of ten is taken")
+        for i, tree in zip(firsts, trees):
+            equal(f"+30 {i},+31,+30,-30,!31,+2,-2,{'-!'[i % 3 == 0]}30 {i}", ",".join(tree), "with all below")
+        equal(([10] * len(trees), []), (sampled(thread, 30), sampled(thread, 31)), "it stands for ten; those below for themselves")
+        equal((n, n), tuple(sum(e.kind == ENTER and e.id == method for e in thread.all()) for method in (1, 2)), "calls that are not sampled")
+        equal(2 * len(trees), len(thread.values), "values")
+    assert len(phases) > 1, "threads do not begin at the same call"
+
+
+def test_sampled_in_short_threads_and_in_turns(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        p.tell("shortly 30 1000")
+        p.tell("turns 30 1000 31")
+        t = p.end()
+    main = t.named("main")
+    short = len(taken(t, 30)) - len(sampled(main, 30))
+    assert 95 <= short <= 105, f"{short} of 1,000 threads"
+    tenth, third = (len(sampled(main, method)) for method in (30, 31))
+    assert 60 <= tenth <= 140 and 270 <= third <= 400, f"{tenth} of 1,000 are a tenth, {third} a third"
+
+
+def test_sampled_by_the_second(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        began = time.monotonic()
+        for _ in range(6):
+            calls = p.tell("until 32 1")
+        p.tell("together 32 10000")
+        calls = 40_000 + p.tell("until 32 1")
+        took = time.monotonic() - began
+        t = p.end()
+    weights = taken(t, 32)
+    equal(calls, sum(weights), "calls for which those that were taken stand")
+    assert enters(t, 32) == len(weights) <= 2 * (took + 1) + 1, f"{weights} in {took} s"
+
+
+def test_sampled_and_switched(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        p.tell("enter 34")  # taken
+        p.request("level error")
+        p.tell("calls 31 1", "calls 2 1")  # off, though below it
+        p.request("level info")
+        p.tell("enter 31", "exit 31")
+        p.request("level error")
+        p.tell("exit 34", "calls 34 5")
+        p.request("level info")
+        p.tell("enter 35", "enter 31", "calls 2 1")  # not taken
+        p.request("level info\nmode record")
+        p.tell("enter 31", "exit 31", "exit 31", "error 35", "enter 35")
+        p.request("level info")
+        p.tell("enter 34", "exit 34", "exit 35")  # the latter is recorded, and not sampled
+        p.tell("decide 35", "begin 35", "exit 35", "decide 34", "begin 34", "error 34")
+        for mode in "aggregate", "count", "record", "auto":
+            p.request(f"level info\nmode {mode}")
+            p.tell("calls 30 100", "enter 30", "sleep 5", "exit 30")
+        p.tell("calls 33 100")
+        t = p.end()
+    main = t.named("main")
+    events = [" ".join(("_+-!"[e.kind] + str(e.id), *(f"of {w}" for where, w in main.weights.items() if where == (number, place))))
+              for number, segment in sorted(main.segments.items()) for place, e in enumerate(segment) if e.id not in (1, 30, 33)]
+    equal("+34 of 1,+31,-31,-34,+2,-2,+31,-31,+35,+34 of 1,-34,-35,+34 of 1,!34", ",".join(events), "records")
+    assert 101 + 10 <= enters(t, 30) <= 101 + 11, f"{enters(t, 30)}: all of them, and a tenth"
+    equal((101, 101, []), (t.sums[30][0], t.counts[30], t.slow), "summed up, counted, told by themselves")
+    equal(10, enters(t, 33), "before the map is read its code says it")
+
+
+def test_sampling_takes_no_memory(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        bytes_ = p.tell("allocated 20000")
+        p.end()
+    assert bytes_ < 20_000, f"{bytes_} bytes for 20,000 trees"
+
+
 def test_level_at_the_start(folder):
     with SwitchedProcess(folder, WEAVE_LEVEL="DEBUG") as p:
         p.tell("round 10")
