@@ -97,9 +97,11 @@ impl Advised<'_> {
             ("p99_ns", json!(stats.quantile(0.99))),
             ("errors", json!(stats.errors)),
         ];
-        fields
+        let estimated = stats
+            .estimated_from()
+            .map(|recorded| ("estimated_from", json!(recorded)));
+        (fields.into_iter().chain(estimated))
             .map(|(key, value)| (key.to_owned(), value))
-            .into_iter()
             .collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::symbols;
-use crate::trace::testing::{Chunk, TraceBuilder};
+use crate::trace::testing::{Chunk, TraceBuilder, sampled};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -122,6 +122,32 @@ fn the_tables() {
     let (text, result, file) = run_in("", None, None);
     assert_eq!((result.unwrap(), file), (DONE, None));
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn of_sampled_methods_the_records_cost_that_there_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.wtrace");
+    std::fs::write(&path, sampled().bytes()).unwrap();
+    let told = |option: &str| {
+        let line = ["tune", option, "--limit", "0"].into_iter();
+        let args = Cli::try_parse_from(line.chain(path.to_str())).unwrap();
+        let mut out = Vec::new();
+        show(&args.tune, &mut out, Screen::default()).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let json: serde_json::Value = serde_json::from_str(&told("--json")).unwrap();
+    let left_out = json["methods"].as_array().unwrap();
+    let take = left_out.iter().find(|m| m["method"] == "take").unwrap();
+    let fields = ["records", "calls", "estimated_from"].map(|field| take[field].clone());
+    assert_eq!(fields, [2, 100, 1]);
+    assert_eq!(json["before"]["records"], 14);
+    let text = told("--below=150ns");
+    let line = text
+        .lines()
+        .find(|line| line.contains("Stock.take"))
+        .unwrap();
+    assert!(line.contains(" ~100 "), "{text}");
 }
 
 #[test]
