@@ -53,7 +53,7 @@ pub struct Switch {
 pub const MOST_MICROSECONDS: u32 = (1 << 24) - 1;
 
 /// In what [`says`] says: values of a logical call are recorded in front of its begin, and what becomes of it was decided there.
-pub const DECIDED: i32 = 1 << 3;
+pub const DECIDED: i32 = 1 << 6;
 
 /// What woven code says to the hook library of a method that can be switched: what its rules do.
 pub fn says(mode: u8, switches: &[Arc<Switch>]) -> i32 {

@@ -11,8 +11,8 @@ namespace Weave.Runtime
     /// programs that have such methods have any of this.
     /// </summary>
     /// <remarks>
-    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bit 3 <see cref="Decided"/>, bits 4 to 7
-    /// its level, bits 8 to 31 microseconds: if it is summed up, calls that take longer are told one by one.
+    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bits 4 and 5 its level, bit 6
+    /// <see cref="Decided"/>, bits 8 to 31 microseconds: if it is summed up, calls that take longer are told one by one.
     /// </remarks>
     [DebuggerStepThrough]
     internal static unsafe class Modes
@@ -33,8 +33,8 @@ namespace Weave.Runtime
         /// <summary>Methods of several modes have this place.</summary>
         internal const int Shared = 6;
 
-        /// <summary>What rules say of a logical call about which <see cref="Pass"/> tells what was decided: bit 3.</summary>
-        internal const int Decided = 1 << 3;
+        /// <summary>What rules say of a logical call about which <see cref="Pass"/> tells what was decided: bit 6.</summary>
+        internal const int Decided = 1 << 6;
 
         internal const int Size = 1 << 20;
 
@@ -206,7 +206,7 @@ namespace Weave.Runtime
             {
                 Attach();
             }
-            return (rules >> 4 & 15) <= Level ? Usual : Off;
+            return (rules >> 4 & 3) <= Level ? Usual : Off;
         }
 
         private static void Attach()

@@ -75,6 +75,7 @@ public final class Suite {
         test("switched a thousand times under load", Suite::switchedOften);
         test("level at the start", Suite::switchedLevel);
         test("what is called too often", Suite::tooOften);
+        test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
         test("sums and kill -9", Suite::sumsKilled);
@@ -1249,6 +1250,18 @@ public final class Suite {
             equal(2 * calls[8] - forced, t.sums.get(8).calls(), "calls that are summed up by the rules");
             equal(calls[8] - 20 << 32 | calls[8] - 20, t.slow.get(8), "calls that are told by themselves: failed, and slow");
             equal(summed, t.sums.get(7).ended(), "calls that ended");
+        }
+    }
+
+    /** Of calls that fail all the time so many a second are told by themselves; all are in the sums. */
+    private static void failing(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("failing 200000");
+            TraceReader t = p.end();
+            long told = t.slow.get(8) >>> 32;
+            check(told >= 1_000 && told <= 1_000 * (t.end / 1_000_000_000L + 2), told + " of 200000 calls are told by themselves");
+            equal(200_000L, t.sums.get(8).calls(), "calls that are summed up");
+            equal(200_000L, t.sums.get(8).errors(), "of these failed");
         }
     }
 

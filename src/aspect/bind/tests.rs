@@ -767,7 +767,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
     // Its values are in front of its first piece: it is decided there, once.
     assert_eq!(
         switched("key", task),
-        (Some(0x18), "Decide Value Pass".to_owned())
+        (Some(0x50), "Decide Value Pass".to_owned())
     );
     assert_eq!(switched("raw?", task), (Some(0x10), String::new()));
     let iterator = "System.Collections.Generic.IEnumerable";
