@@ -15,6 +15,8 @@ namespace Weave.Runtime
         private const int Half = (Format.ChunkWords - Format.ChunkHeadWords) / 2;
         /// <summary>Words of an entry in front of its buckets.</summary>
         private const int Head = 7;
+        private const int MostTold = 10000;
+        private const long Second = 1000000000;
 
         /// <summary>Where an id's sum is; and itself what dead threads have added, or all that was added at once.</summary>
         private sealed class Place : Sum
@@ -42,6 +44,9 @@ namespace Weave.Runtime
         private long* spare;
         private int chunks;
         private int round;
+        /// <summary>Calls that were told one by one since then.</summary>
+        private int told;
+        private long since;
 
         internal Aggregates(Store store)
         {
@@ -57,6 +62,17 @@ namespace Weave.Runtime
             }
             Interlocked.Add(ref room, Sum.Cost);
             return false;
+        }
+
+        /// <summary>Whether one more call may be told by itself: about so many a second, of all threads together.</summary>
+        internal bool Tells(long now)
+        {
+            if (now - Volatile.Read(ref since) >= Second)
+            {
+                Volatile.Write(ref since, now);
+                Volatile.Write(ref told, 0);
+            }
+            return Volatile.Read(ref told) < MostTold && Interlocked.Increment(ref told) <= MostTold;
         }
 
         /// <summary>Has a chunk before it is needed: there may be none then.</summary>

@@ -126,6 +126,8 @@ namespace Weave.Runtime
         private long* lostAt;
         /// <summary>The exception that was described last.</summary>
         private readonly WeakReference<Exception> thrown;
+        /// <summary>For a SLOW escape: telling of a call allocates nothing.</summary>
+        private readonly long[] slow = new long[3];
         /// <summary>The number of the next logical call, if it is below the other.</summary>
         private long nextNumber;
         private long endOfNumbers;
@@ -770,17 +772,43 @@ namespace Weave.Runtime
         }
 
         /// <summary>The same of a call that is told by itself, too, if it took that long or failed.</summary>
-        internal void StopTold(int id, long now, bool failed, long slow)
+        internal void StopTold(int id, long now, bool failed, long most)
         {
             int top = depth - 1;
             bool known = !Busy && beyond == 0 && top >= 0 && frames[top].Id == id && frames[top].Sum != null;
             long start = known ? frames[top].Start : now;
+            Sum sum = known ? frames[top].Sum : null;
             Stop(id, now, failed);
-            if (known && (failed || now - start > slow))
+            if (known && (failed || now - start > most) && sum.Tells(now) && store.Counts.Aggregates.Tells(now))
             {
                 long took = Math.Max(0, now - start);
-                long[] escape = { Format.Escape(Format.Slow, 2, id), start, failed ? took | 1L << 63 : took };
-                Slow(Format.None, id, now, Plain, 0, null, escape);
+                Tell(id, start, failed ? took | 1L << 63 : took, now);
+            }
+        }
+
+        private void Tell(int id, long start, long took, long now)
+        {
+            long* word = At;
+            if (word + 3 < end)
+            {
+                // As for a value.
+                try
+                {
+                }
+                finally
+                {
+                    word[2] = took;
+                    word[1] = start;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Slow, 2, id));
+                    At = word + 3;
+                }
+            }
+            else
+            {
+                slow[0] = Format.Escape(Format.Slow, 2, id);
+                slow[1] = start;
+                slow[2] = took;
+                Slow(Format.None, id, now, Plain, 0, null, slow);
             }
         }
 

@@ -27,6 +27,8 @@ namespace Weave.Runtime
         internal const int Buckets = 160;
         /// <summary>Buckets come in so many at once.</summary>
         private const int Step = 8;
+        private const int MostTold = 1000;
+        private const long Second = 1000000000;
         /// <summary>The most memory that one takes, in bytes.</summary>
         internal const int Cost = 8 * (Head + Buckets) + 128;
 
@@ -36,6 +38,9 @@ namespace Weave.Runtime
         internal int Open;
         /// <summary>Replaced as a whole when it grows.</summary>
         internal long[] Words;
+        /// <summary>Calls that were told one by one since then.</summary>
+        private int told;
+        private long since;
         /// <summary>What <see cref="Turns"/> was when <see cref="Aggregates"/> looked last. By that alone.</summary>
         internal long Seen;
 
@@ -76,6 +81,22 @@ namespace Weave.Runtime
                 power++;
             }
             return Math.Min(Buckets - 1, 4 * (power - 1) + ((int)(ns >> (power - 2)) & 3));
+        }
+
+        /// <summary>Whether a call may be told by itself: so many a second.</summary>
+        internal bool Tells(long now)
+        {
+            if (now - since >= Second)
+            {
+                since = now;
+                told = 0;
+            }
+            if (told == MostTold)
+            {
+                return false;
+            }
+            told++;
+            return true;
         }
 
         /// <summary>A call begins.</summary>

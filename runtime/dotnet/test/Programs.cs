@@ -806,7 +806,8 @@ public static class Programs
     /// calls that last, with many of 20 in each; <c>calls ID N</c>; <c>turns ID N OTHER</c>: so many of each, in turns; <c>together ID N</c> and <c>trees
     /// N</c>: so many in each of four threads; <c>shortly ID N</c>: one in each of so many threads, one after the other.
     /// calls that last, with many of 20 in each. <c>begins ID</c>, <c>resume ID</c> and so on: the hook of a logical call, of one that is new or of the
-    /// innermost of that method; <c>pass ID</c>: with the last state of that method; <c>pieces ID</c>: logical calls until one is not recorded.
+    /// innermost of that method; <c>pass ID</c>: with the last state of that method; <c>pieces ID</c>: logical calls until one is not recorded;
+    /// <c>failing ID N</c>: so many calls that fail.
     /// </summary>
     private static void SwitchedCalls()
     {
@@ -914,7 +915,7 @@ public static class Programs
                     open.Push(Switched.Enter(Rules(n), n));
                     break;
                 case "decide":
-                    open.Push(Switched.Decide(Rules(n) | (words.Length > 2 ? 8 : 0), n));
+                    open.Push(Switched.Decide(Rules(n) | (words.Length > 2 ? 64 : 0), n));
                     break;
                 case "value":
                     Values.Value(words[2], int.Parse(words[3]) << 16, 128, null, n, open.Peek());
@@ -925,6 +926,12 @@ public static class Programs
                 case "exit":
                     Switched.Exit(open.Pop(), n);
                     break;
+                case "failing":
+                    for (int i = int.Parse(words[2]); i > 0; i--)
+                    {
+                        Switched.Error(Failure, Switched.Enter(Rules(n), n), n);
+                    }
+                    break;
                 case "pass":
                     Switched.Pass(open.Pop(), n);
                     break;
@@ -934,7 +941,7 @@ public static class Programs
                     break;
                 case "starts":
                     calls[n].Push(new long[1]);
-                    Switched.Resume(ref calls[n].Peek()[0], Rules(n) | (words.Length > 2 ? 8 : 0), n);
+                    Switched.Resume(ref calls[n].Peek()[0], Rules(n) | (words.Length > 2 ? 64 : 0), n);
                     break;
                 case "resume":
                     Switched.Resume(ref calls[n].Peek()[0], Rules(n), n);

@@ -1147,6 +1147,16 @@ def test_auto_tells_slow_calls(folder):
     equal((calls + 1, 1, 1, 1), (enters(t, 20) + t.sums[20][0], t.sums[21][0], t.sums[21][1], t.sums[2][1]), "they are in the sums")
 
 
+def test_auto_tells_so_many_calls_a_second(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
+        p.request("level info\nmode aggregate")
+        p.tell("failing 21 200000")
+        t = p.end()
+    told = sum(method == 21 for _, method, *_ in t.slow)
+    assert 1_000 <= told <= 1_000 * (t.end // 1_000_000_000 + 2), f"{told} of 200000 calls are told by themselves"
+    equal((200_000, 200_000), t.sums[21][:2], "all calls, and those that failed, are in the sums")
+
+
 def test_auto_within_the_rate(folder):
     for rate in "1000M", "off":
         with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=rate) as p:

@@ -338,6 +338,11 @@ public final class Programs {
                 case "value" -> Values.value(words[2], Integer.parseInt(words[3]) << 16, 128, null, n, states.get(ids.lastIndexOf(n)));
                 case "begin" -> Switched.begin(states.get(ids.lastIndexOf(n)), n);
                 case "often" -> often(n);
+                case "failing" -> {
+                    for (int i = 0; i < n; i++) {
+                        Switched.error(FAILURE, Switched.enter(1_000 << 8 | 0x15, 8), 8); // summed up
+                    }
+                }
                 case "dive", "plunge" -> {
                     boolean within = words[0].equals("dive");
                     Thread t = new Thread(null, () -> dives(n, within), words[0], 300_000);

@@ -81,6 +81,7 @@ public final class Suite {
         test("sampled at the end of the stack", Suite::sampledDeep);
         test("what is called too often", Suite::tooOften);
         test("what is called too often for the ring", Suite::tooOftenForTheRing);
+        test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
         test("sums and kill -9", Suite::sumsKilled);
@@ -1488,6 +1489,18 @@ public final class Suite {
                 summed = new TraceReader(p.trace).decided.containsKey(7);
             }
             check(summed, "the method is only summed up where the trace is full");
+        }
+    }
+
+    /** Of calls that fail all the time so many a second are told by themselves; all are in the sums. */
+    private static void failing(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("failing 200000");
+            TraceReader t = p.end();
+            long told = t.slow.get(8) >>> 32;
+            check(told >= 1_000 && told <= 1_000 * (t.end / 1_000_000_000L + 2), told + " of 200000 calls are told by themselves");
+            equal(200_000L, t.sums.get(8).calls(), "calls that are summed up");
+            equal(200_000L, t.sums.get(8).errors(), "of these failed");
         }
     }
 

@@ -3,6 +3,7 @@ package weave.runtime;
 import java.nio.LongBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -15,6 +16,7 @@ final class Aggregates {
     private static final int HALF = (Format.CHUNK_WORDS - Format.CHUNK_HEAD_WORDS) / 2;
     /** Words of an entry in front of its buckets. */
     private static final int HEAD = 7;
+    private static final int MOST_TOLD = 10_000;
 
     /** Where an id's sum is. */
     private static final class Place {
@@ -41,6 +43,9 @@ final class Aggregates {
     private int at;
     private LongBuffer spare;
     private int chunks;
+    /** Calls that were told one by one since then, which is 0 if none was. */
+    private final AtomicInteger told = new AtomicInteger();
+    private volatile long since;
 
     Aggregates(Store store) {
         this.store = store;
@@ -53,6 +58,16 @@ final class Aggregates {
         }
         room.addAndGet(Sum.COST);
         return false;
+    }
+
+    /** Whether one more call may be told by itself: about so many a second, of all threads together. */
+    boolean tells(long now) {
+        long began = since;
+        if (began == 0 || now - began >= Sum.SECOND) {
+            since = now;
+            told.set(0);
+        }
+        return told.get() < MOST_TOLD && told.incrementAndGet() <= MOST_TOLD;
     }
 
     /** Has a chunk before it is needed: there may be none then. */

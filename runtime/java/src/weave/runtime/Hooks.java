@@ -321,7 +321,7 @@ public final class Hooks {
             long began = lane.began(id);
             lane.stop(id, now, error);
             if (began != Long.MIN_VALUE && (error || now - began > slower * 1_000L)) {
-                lane.tell(id, began, Math.max(0, now - began), error);
+                lane.tell(id, began, now, error);
             }
         } catch (Throwable failure) {
             // The stack may have no room left for a call: fields only.

@@ -110,6 +110,8 @@ final class Lane extends Cursor {
     private Cursor latest;
     /** The exception that was described last. */
     private WeakReference<Throwable> thrown;
+    /** For a SLOW escape. */
+    private final long[] telling = new long[3];
 
     private Lane() {
         store = null;
@@ -583,10 +585,26 @@ final class Lane extends Cursor {
         return busy || beyond != 0 || top < 0 || frames[top].id != id ? Long.MIN_VALUE : frames[top].start;
     }
 
-    /** Tells of a call that is in the sums by itself. */
-    void tell(int id, long start, long took, boolean failed) {
-        long[] escape = {Format.escape(Format.SLOW, 2, id), store.time(start), failed ? took | Long.MIN_VALUE : took};
-        slow(Format.NONE, id, System.nanoTime(), null, escape);
+    /** Tells of a call that is in the sums by itself, the last one that has ended: not of more than so many a second. Allocates nothing. */
+    void tell(int id, long start, long now, boolean failed) {
+        Sum sum = frames[depth].sum;
+        if (sum != null && !sum.tells(now) || !store.counts.aggregates.tells(now)) {
+            return;
+        }
+        long began = store.time(start);
+        long took = Math.max(0, now - start) | (failed ? Long.MIN_VALUE : 0);
+        int word = at;
+        if (word + 2 < end) {
+            torn = true;
+            end = 0;
+            words.put(word + 2, took);
+            valued(word, 2, began, Format.escape(Format.SLOW, 2, id));
+        } else {
+            telling[0] = Format.escape(Format.SLOW, 2, id);
+            telling[1] = began;
+            telling[2] = took;
+            slow(Format.NONE, id, now, null, telling);
+        }
     }
 
     /** The frame above the last has ended: its time is not that of who called it. */

@@ -21,6 +21,8 @@ final class Sum {
     static final int BUCKETS = 160;
     /** Buckets come in so many at once. */
     private static final int STEP = 8;
+    private static final int MOST_TOLD = 1_000;
+    static final long SECOND = 1_000_000_000L;
     /** The most memory that one takes, in bytes. */
     static final int COST = 8 * (HEAD + BUCKETS) + 128;
 
@@ -30,6 +32,9 @@ final class Sum {
     int open;
     /** Replaced as a whole when it grows. Not volatile: who reads it may see that a second later. */
     long[] words;
+    /** Calls that were told one by one since then, which is 0 if none was. */
+    private int told;
+    private long since;
     /** What {@link #turns} was when {@link Aggregates} looked last. By that alone. */
     long seen;
 
@@ -52,6 +57,19 @@ final class Sum {
         }
         int power = 63 - Long.numberOfLeadingZeros(ns);
         return Math.min(BUCKETS - 1, 4 * (power - 1) + ((int) (ns >>> power - 2) & 3));
+    }
+
+    /** Whether a call may be told by itself: so many a second. */
+    boolean tells(long now) {
+        if (since == 0 || now - since >= SECOND) {
+            since = now;
+            told = 0;
+        }
+        if (told >= MOST_TOLD) {
+            return false;
+        }
+        told++;
+        return true;
     }
 
     /** A call begins. */
