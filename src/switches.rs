@@ -74,6 +74,11 @@ pub const MOST_MICROSECONDS: u32 = (1 << 24) - 1;
 
 /// The most calls that a [`Sampling`] can have.
 pub const MOST_SAMPLED: u32 = (1 << 24) - 1;
+/// In what [`says`] says: calls are sampled.
+const SAMPLED: u32 = 1 << 3;
+
+/// In what [`says`] says: values of a logical call are recorded in front of its begin, and what becomes of it was decided there.
+pub const DECIDED: i32 = 1 << 6;
 
 /// What woven code says to the hook library of a method that can be switched: what its rules do.
 pub fn says(mode: u8, switches: &[Arc<Switch>]) -> i32 {
@@ -81,11 +86,20 @@ pub fn says(mode: u8, switches: &[Arc<Switch>]) -> i32 {
     let level = level.unwrap_or_default() as u32;
     let decides = match (auto(switches), sample(switches)) {
         (Some(slower), _) => 1 << 2 | slower << 8,
-        (None, Some(Sampling::OneOf(calls))) => 1 << 3 | calls << 8,
-        (None, Some(Sampling::Second(calls))) => 1 << 3 | 1 << 7 | calls << 8,
+        (None, Some(Sampling::OneOf(calls))) => SAMPLED | calls << 8,
+        (None, Some(Sampling::Second(calls))) => SAMPLED | 1 << 7 | calls << 8,
         (None, None) => 0,
     };
     (u32::from(mode) | level << 4 | decides).cast_signed()
+}
+
+/// What is said of logical calls of such a method: they are not sampled.
+pub fn says_of_pieces(says: i32) -> i32 {
+    let sampled = SAMPLED.cast_signed();
+    match says & sampled {
+        0 => says,
+        _ => says & ((1 << 7) - 1) & !sampled,
+    }
 }
 
 /// Whether the program itself decides about a method, and of what calls it tells in any case.
@@ -132,6 +146,8 @@ mod tests {
         assert_eq!(one, 2 << 4 | 8 | 100 << 8);
         let most = of(None, Some(Sampling::Second(MOST_SAMPLED)));
         assert_eq!(most, 2 << 4 | 8 | 128 | !0xff);
+        assert_eq!([one, most].map(says_of_pieces), [2 << 4; 2]);
+        assert_eq!(says_of_pieces(of(Some(5), None)), of(Some(5), None));
     }
 
     #[test]

@@ -219,6 +219,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "native",
             "image",
             "refusal",
+            "machines",
             "scan",
             "symbols",
             "rewrite",
@@ -256,8 +257,8 @@ const ORDERS: &[(&str, &[&str])] = &[
     (
         "dex",
         &[
-            "format", "sites", "scan", "calls", "ids", "analysis", "lower", "hooks", "bodies",
-            "write", "weave", "around", "redirect", "verify",
+            "format", "analysis", "sites", "points", "scan", "calls", "ids", "lower", "hooks",
+            "bodies", "place", "write", "weave", "around", "redirect", "verify",
         ],
     ),
     (
@@ -385,7 +386,10 @@ const UNORDERED: &[&str] = &["aspect", "edit", "symbols"];
 fn modules(backend: &str) -> Vec<(String, String)> {
     let is_test = |file: &Path| {
         let stem = file.file_stem().unwrap().to_str().unwrap();
-        matches!(stem, "tests" | "testing") || file.ends_with("lower/simulation.rs")
+        let of_tests = file
+            .parent()
+            .is_some_and(|folder| folder.ends_with("tests"));
+        matches!(stem, "tests" | "testing") || of_tests || file.ends_with("lower/simulation.rs")
     };
     let modules = parts()
         .into_iter()

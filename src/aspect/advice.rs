@@ -171,6 +171,10 @@ pub enum Reason {
     SetOfFinal,
     /// A point of a struct, or of a type of another assembly, which may be one (.NET).
     PointOfStruct,
+    /// No debugging information says where source lines are (.NET).
+    NoLines,
+    /// A point with a value of a type parameter (.NET).
+    PointOfGeneric,
     /// A value of a type that only another type sees (.NET).
     PointOfHidden,
     /// A field whose address is taken (.NET).
@@ -179,6 +183,8 @@ pub enum Reason {
     ExceptionUnnamed,
     /// An object is made in another way than `new; dup; arguments; <init>`.
     MadeApart,
+    /// A lock is held where no handler would give it up (dex).
+    HeldLock,
 }
 
 impl Reason {
@@ -219,8 +225,11 @@ impl Reason {
             Reason::Uninitialised => "uninitialised",
             Reason::SetOfFinal => "set-of-final",
             Reason::MadeApart => "made-apart",
+            Reason::HeldLock => "held-lock",
             Reason::ExceptionUnnamed => "exception-unnamed",
             Reason::PointOfStruct => "point-of-struct",
+            Reason::NoLines => "no-lines",
+            Reason::PointOfGeneric => "point-of-generic",
             Reason::PointOfHidden => "point-of-hidden",
             Reason::AddressOfField => "address-of-field",
         }
@@ -292,7 +301,11 @@ impl fmt::Display for Reason {
             }
             Reason::SetOfFinal => "a final field is set by its own class alone",
             Reason::PointOfStruct => {
-                "a point of a struct, or of another assembly's type that may be one, stays as it is"
+                "a point of a struct that cannot be told or passed, or of what may be one, stays as it is"
+            }
+            Reason::NoLines => "there is no portable PDB that says where its lines are",
+            Reason::PointOfGeneric => {
+                "a point with a value that a type parameter decides about stays as it is"
             }
             Reason::PointOfHidden => {
                 "a point with a value of a type that is private in another stays as it is"
@@ -303,6 +316,9 @@ impl fmt::Display for Reason {
             }
             Reason::MadeApart => {
                 "an object that is made across a branch, or that nothing keeps, stays as it is"
+            }
+            Reason::HeldLock => {
+                "a point where a lock is held that no handler would give up stays as it is"
             }
         })
     }

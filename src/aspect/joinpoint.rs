@@ -148,6 +148,14 @@ pub trait MethodDetails {
     fn calls(&self, _: EachCall<'_>) {}
     /// Its points of these kinds, in the order of its code; calls are none of them.
     fn points(&self, _: PointKinds, _: EachPoint<'_>) {}
+    /// Whether something says where its source lines are.
+    fn has_lines(&self) -> bool {
+        true
+    }
+    /// Why hooks at its points cannot have its `this`, if so.
+    fn lacks_this(&self) -> Option<&'static str> {
+        None
+    }
     /// Why its body cannot become a method of its own, if so.
     fn keeps_body(&self) -> Option<&'static str> {
         None

@@ -79,7 +79,11 @@ pub struct Redirected {
     /// The type and the method that make it, numbered as in [`Planned`].
     pub ty: u32,
     pub index: u32,
-    /// Where it stands in the method's code, as the format counts.
+    /// The number of the method whose code has it, if that is another one: see [`PointDetails::inner`].
+    ///
+    /// [`PointDetails::inner`]: crate::aspect::point::PointDetails::inner
+    pub inner: u32,
+    /// Where it stands in the code, as the format counts.
     pub at: u32,
     /// What is called instead: the place in [`Plan::redirects`].
     pub redirect: u32,
@@ -295,8 +299,8 @@ pub struct Planner<'a> {
     switches: Vec<Option<Arc<Switch>>>,
     /// Those that take a method together.
     together: FxHashMap<Vec<u32>, Switches>,
-    /// The hooks of methods that have no others, by what they say.
-    alike: FxHashMap<i32, u32>,
+    /// The hooks of methods that have no others, by what they say, and whether they end later than they return.
+    alike: FxHashMap<(i32, bool), u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -409,7 +413,7 @@ impl Planner<'_> {
         if kinds.has_points() {
             self.points(index, method, kinds);
         }
-        self.plan.calls[first..].sort_by_key(|call| call.at);
+        self.plan.calls[first..].sort_by_key(|call| (call.inner, call.at));
     }
 
     /// Plans the calls of a method that aspects of calls take.
@@ -493,6 +497,7 @@ impl Planner<'_> {
                         plan.calls.push(Redirected {
                             ty,
                             index,
+                            inner: 0,
                             at: site.at,
                             redirect,
                         });
@@ -529,18 +534,18 @@ impl Planner<'_> {
             return;
         }
         let language = own.binder.language;
-        let refused = |kind: PointKind| match (own.binder.no_points, kind, language) {
-            (Some(what), ..) => Some((
-                format!("points of `{}` in {what} are not there yet", kind.word()),
-                "there are points of `call`",
+        let refused = |kind: PointKind| match (own.is_dex, kind, language) {
+            (
+                true,
+                PointKind::New | PointKind::Line | PointKind::MonitorEnter | PointKind::MonitorExit,
+                _,
+            ) => Some((
+                format!("points of `{}` in dex files are not there yet", kind.word()),
+                "there are points of `call`, `field-get`, `field-set`, `throw`, `catch`",
             )),
-            (None, PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
+            (_, PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
                 "a lock in .NET is a call".to_owned(),
                 "`at = { call = { type = \"System.Threading.Monitor\", method = \"Enter\" } }`",
-            )),
-            (None, PointKind::Line, Language::CSharp) => Some((
-                "points of `line` in assemblies are not there yet".to_owned(),
-                "`enter` and `exit` are at the ends of methods",
             )),
             _ => None,
         };
@@ -563,6 +568,13 @@ impl Planner<'_> {
         let Some(signature) = method.details.signature() else {
             return;
         };
+        let mut left = Vec::new();
+        if wanted.has(PointKind::Line) && !method.details.has_lines() {
+            left.push(Reason::NoLines);
+            for ((aspect, ..), _) in meets.iter().filter(|(_, at)| at.kind == PointKind::Line) {
+                self.plan.matched.note_left(*aspect, Reason::NoLines);
+            }
+        }
         // Static methods of an assembly cannot speak of a generic type's own parameters.
         let object = Ty::class("System.Object");
         let this = match (&signature.this, language) {
@@ -570,8 +582,9 @@ impl Planner<'_> {
             (this, _) => this.as_ref(),
         };
         let is_by_ref = matches!(this, Some(Ty::ByRef(_)));
+        let lacks_this = this.and_then(|_| method.details.lacks_this());
+        let this = this.filter(|_| lacks_this.is_none());
         let ty = self.plan.types - 1;
-        let mut left = Vec::new();
         let (plan, points, misfits) = (&mut self.plan, &mut self.points, &mut self.misfits);
         let (type_name, is_dex) = (&self.name, own.is_dex);
         method.details.points(wanted, &mut |site| {
@@ -614,12 +627,18 @@ impl Planner<'_> {
                     when: Where::Before,
                     passed: &[],
                     this,
+                    lacks_this,
                     thrown: thrown
                         .as_ref()
                         .and_then(|thrown| thrown.as_ref().ok())
                         .and_then(Option::as_ref),
                     shown: &shown,
                 };
+                if let Some(reason) = at.lacks(hooks) {
+                    left.push(reason);
+                    plan.matched.note_left(aspect, reason);
+                    continue;
+                }
                 if let Some(Err(wrong)) = &thrown {
                     misfits.push(own.binder.unknown_thrown(meets, &at, wrong));
                     continue;
@@ -656,6 +675,7 @@ impl Planner<'_> {
                     let call = Redirected {
                         ty,
                         index,
+                        inner: site.details.inner(),
                         at: site.at,
                         redirect,
                     };
@@ -699,8 +719,7 @@ impl Planner<'_> {
         if aspects.is_empty() {
             return None;
         }
-        // What ends later than it returns has hooks of its own.
-        if stays || !advice.is_whole() || method.kinds.intersects(Kinds::ASYNC) {
+        if stays || !advice.is_whole() {
             return None;
         }
         Some(match self.together.get(&aspects) {
@@ -734,11 +753,12 @@ impl Planner<'_> {
         if advice.has(Advice::OWN) {
             return self.bind(method, Some(says)).flatten();
         }
-        if let Some(&known) = self.alike.get(&says) {
+        let like = (says, method.kinds.intersects(Kinds::ASYNC));
+        if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }
         let place = self.bind(method, Some(says)).flatten()?;
-        self.alike.insert(says, place);
+        self.alike.insert(like, place);
         Some(place)
     }
 
@@ -887,7 +907,12 @@ impl Visitor for Planner<'_> {
                     return; // the job fails for it
                 };
                 self.plan.switched.push(((ty, index), Arc::clone(switches)));
-                let advice = advice.without(Advice::LIBRARY).with(Advice::OWN);
+                let rest = advice.without(Advice::LIBRARY);
+                let advice = match self.plan.bound[place as usize].logical {
+                    // Its pieces have their hooks.
+                    Some(_) => rest.with(Advice::ALL),
+                    None => rest.with(Advice::OWN),
+                };
                 (Verdict::Weave(advice), Some(place))
             }
             (Verdict::Weave(advice), None) if advice.has(Advice::OWN) => {
@@ -1062,7 +1087,6 @@ slower-than = \"2ms\"
                 hierarchy: &hierarchy,
                 language: Language::Java,
                 may_reach: &|_| false,
-                no_points: None,
             };
             let own = Own {
                 binder,

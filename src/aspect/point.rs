@@ -84,6 +84,35 @@ pub struct Point {
     pub reference: u32,
 }
 
+impl Point {
+    /// As what a static method takes something that lies at a point: an object where its type speaks of the type parameters of the
+    /// method or its type (.NET).
+    pub fn given(ty: &Ty) -> Result<Ty, Reason> {
+        match ty {
+            Ty::Opaque(_) | Ty::Void => Err(Reason::Unsupported),
+            _ if names_parameters(ty) => match ty.is_reference() {
+                true => Ok(Ty::class("System.Object")),
+                false => Err(Reason::PointOfGeneric),
+            },
+            Ty::Named(named) if named.by_ref_like => Err(Reason::PointOfStruct),
+            Ty::ByRef(inner) => match Point::given(inner) {
+                Ok(_) => Ok(ty.clone()),
+                Err(reason) => Err(reason),
+            },
+            _ => Ok(ty.clone()),
+        }
+    }
+}
+
+fn names_parameters(ty: &Ty) -> bool {
+    match ty {
+        Ty::Param { .. } => true,
+        Ty::Named(named) => named.args.iter().any(names_parameters),
+        Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => names_parameters(inner),
+        Ty::Void | Ty::Prim(_) | Ty::Opaque(_) => false,
+    }
+}
+
 /// A point that a method has.
 pub struct PointSite<'a> {
     /// Where it stands, in the format's own count.
@@ -104,6 +133,10 @@ pub trait PointDetails {
     fn parameters(&self, each: &mut dyn FnMut(&str));
     /// The point, or why it stays as it is. `replaced`: a hook takes its place.
     fn point(&self, replaced: bool) -> Result<Point, Reason>;
+    /// The number of the method whose code has it, where that is not the one that it is shown of (.NET: a state machine's); else 0.
+    fn inner(&self) -> u32 {
+        0
+    }
 }
 
 /// Receives points one by one.

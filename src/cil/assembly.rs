@@ -9,13 +9,13 @@ use crate::aspect::woven::WovenType;
 use crate::bytes::put_le_u32;
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
+use crate::cil::machines::Machines;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::pdb;
 use crate::cil::run::{POISONED, Run, both, gather, here};
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
 use crate::cil::warning::Warning;
 use crate::cil::weave::join::{Joined, Joiner};
-use crate::cil::weave::machines::Machines;
 use crate::cil::weave::part::{Part, Scratch, Weaver};
 use crate::cil::weave::points;
 use crate::cil::weave::redirects::Redirects;
@@ -136,7 +136,10 @@ pub fn redirect(
             }
         };
         let positions = image.metadata.method_positions(call.ty + 1)?;
-        let method = image.metadata.method_at(positions.start + call.index)?;
+        let method = match call.inner {
+            0 => image.metadata.method_at(positions.start + call.index)?,
+            inner => inner,
+        };
         let row = image.metadata.tables.row(table::METHOD_DEF, method)?;
         let (start, body) = image.body(row.get(column::method_def::RVA))?;
         let start = start + body.code_offset;

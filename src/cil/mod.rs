@@ -7,6 +7,7 @@ mod assembly;
 pub mod cli_header;
 pub mod il;
 pub mod image;
+pub mod machines;
 pub mod metadata;
 pub mod native;
 pub mod pdb;

@@ -8,12 +8,14 @@ use crate::aspect::joinpoint::{
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
+use crate::cil::machines::Machines;
 use crate::cil::metadata::flags::{has_il, impl_flag, method_flag};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::error::{Error, Result};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Namespace of the attributes that compilers put on what they make.
 const COMPILER_SERVICES: &[u8] = b"System.Runtime.CompilerServices";
@@ -24,11 +26,20 @@ pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     survey.scan(0..survey.types(), visitor)
 }
 
+/// Debugging information.
+pub trait Lines: Sync {
+    /// Where the source lines of a method (a `MethodDef` row) begin: a pc and the line, ascending.
+    fn lines(&self, method: u32) -> Vec<(u32, u32)>;
+}
+
 /// Facts of a whole image that the scan of each type needs.
 pub struct Survey<'i, 'a> {
     image: &'i Image<'a>,
     marks: Marks,
     has_bodies: bool,
+    lines: Option<&'i dyn Lines>,
+    /// Read when points are asked for.
+    machines: OnceLock<Machines>,
 }
 
 impl<'i, 'a> Survey<'i, 'a> {
@@ -40,7 +51,15 @@ impl<'i, 'a> Survey<'i, 'a> {
             marks: Marks::read(image),
             // A reference assembly's bodies never run.
             has_bodies: !image.is_reference_assembly(),
+            lines: None,
+            machines: OnceLock::new(),
         }
+    }
+
+    /// The same, of an image with debugging information.
+    #[must_use]
+    pub fn with_lines(self, lines: Option<&'i dyn Lines>) -> Survey<'i, 'a> {
+        Survey { lines, ..self }
     }
 
     pub fn types(&self) -> u32 {
@@ -75,6 +94,8 @@ impl<'i, 'a> Survey<'i, 'a> {
             image,
             marks,
             has_bodies,
+            lines,
+            machines,
         } = self;
         let types = image.metadata.types();
         let (describes, names) = (visitor.wants_descriptors(), visitor.wants_names());
@@ -144,6 +165,8 @@ impl<'i, 'a> Survey<'i, 'a> {
                             .is_trivial(name == ".ctor" && calls_constructor(image, code)),
                         details: &MethodView {
                             image,
+                            lines: *lines,
+                            machines,
                             number,
                             signature,
                         },
@@ -390,8 +413,17 @@ impl TypeDetails for TypeView<'_, '_> {
 
 struct MethodView<'i, 'a> {
     image: &'i Image<'a>,
+    lines: Option<&'i dyn Lines>,
+    machines: &'i OnceLock<Machines>,
     number: u32,
     signature: u32,
+}
+
+impl MethodView<'_, '_> {
+    fn machines(&self) -> &Machines {
+        let read = || Machines::read(self.image);
+        self.machines.get_or_init(read)
+    }
 }
 
 impl MethodDetails for MethodView<'_, '_> {
@@ -412,7 +444,20 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
-        let _ = points::each_point(self.image, self.number, kinds, each);
+        let of = (self.image, self.machines(), self.lines);
+        let _ = points::each_point(of, self.number, kinds, each);
+    }
+
+    fn has_lines(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    fn lacks_this(&self) -> Option<&'static str> {
+        let machine = self.machines().of(self.number).filter(|m| m.ty != 0)?;
+        match machine::field_of_this(self.image, machine.ty) {
+            Some(_) => None,
+            None => Some("the state machine of this method does not keep `this`"),
+        }
     }
 
     fn calls(&self, each: EachCall<'_>) {
@@ -442,7 +487,9 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     });
 }
 
+mod below;
 pub mod calls;
+pub(crate) mod machine;
 mod points;
 pub(crate) mod sites;
 #[cfg(test)]

@@ -68,6 +68,14 @@ pub fn run(args: &ImportArgs) -> Result<u8> {
         note(&format!("{place}:{}: {word}{text}", one.line));
     }
     let lost = imported.notes.iter().filter(|one| one.lost).count();
+    if imported.rules == 0 {
+        // A file without a rule is none that weave reads.
+        note(&format!(
+            "{}: no rule imported: nothing is written",
+            printable(&shown)
+        ));
+        return Ok(NOT_DONE);
+    }
     if args.output.as_os_str() == "-" {
         print(&imported.text)?;
     } else {

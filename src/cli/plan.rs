@@ -230,7 +230,7 @@ fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed)
     if stay > 0 {
         let _ = writeln!(
             out,
-            "{:>9} of them cannot be switched: another aspect takes them as well, or they end later than they return",
+            "{:>9} of them cannot be switched: another aspect takes them as well",
             show::thousands(stay)
         );
     }

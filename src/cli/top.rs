@@ -8,7 +8,7 @@ use crate::printable::printable;
 use crate::trace::live::{Counts, Live, MethodRow, ThreadRow};
 use crate::trace::pattern;
 use crate::trace::tail::{Role, Tail, Turn};
-use crate::trace::units::{count, counted, duration, parse_duration, percent};
+use crate::trace::units::{about, count, counted, duration, parse_duration, percent};
 use crate::trace::window::parse_moment;
 use crate::trace::{Moment, Trace, Window};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -516,12 +516,16 @@ impl App {
             _ => "running",
         };
         let bold = Style::new().add_modifier(Modifier::BOLD);
+        let estimated = |text| about(text, status.recent.unseen > 0);
         let mut facts = vec![
             format!(
                 "{} calls/s",
-                rate(status.recent.all_calls(), status.interval)
+                estimated(rate(status.recent.all_calls(), status.interval))
             ),
-            format!("{} errors/s", rate(status.recent.errors, status.interval)),
+            format!(
+                "{} errors/s",
+                estimated(rate(status.recent.errors, status.interval))
+            ),
             format!("{} threads in calls", count(status.busy as u64)),
             format!("{} since the start", duration(status.now)),
         ];
@@ -595,7 +599,14 @@ impl App {
         let of_each = columns.map(|(head, sort, value)| {
             let cells = shown.iter().map(|row| match row.is_counted() {
                 true if !OF_COUNTED.contains(&head) => String::new(),
-                _ => text(head, value(row)),
+                _ => {
+                    let is_estimate = match head {
+                        "self" | "total" | "calls/s" | "errors/s" => row.recent.unseen > 0,
+                        "calls" => row.sum.unseen > 0,
+                        _ => false,
+                    };
+                    about(text(head, value(row)), is_estimate)
+                }
             });
             let cells = cells.collect();
             Figures { head, sort, cells }
@@ -628,18 +639,22 @@ impl App {
             })
             .collect();
         let part = |n| percent(n, interval);
+        let recent = |row: &ThreadRow, text| about(text, row.recent.unseen > 0);
         let figures = vec![
             Figures {
                 head: "self",
                 sort: Some(Sort::Own),
-                cells: shown.iter().map(|(row, ..)| part(row.recent.own)).collect(),
+                cells: shown
+                    .iter()
+                    .map(|(row, ..)| recent(row, part(row.recent.own)))
+                    .collect(),
             },
             Figures {
                 head: "calls/s",
                 sort: Some(Sort::Calls),
                 cells: shown
                     .iter()
-                    .map(|(row, ..)| rate(row.recent.calls, interval))
+                    .map(|(row, ..)| recent(row, rate(row.recent.calls, interval)))
                     .collect(),
             },
             Figures {
@@ -647,7 +662,7 @@ impl App {
                 sort: Some(Sort::Errors),
                 cells: shown
                     .iter()
-                    .map(|(row, ..)| count(row.sum.errors))
+                    .map(|(row, ..)| about(count(row.sum.errors), row.sum.unseen > 0))
                     .collect(),
             },
         ];
@@ -694,6 +709,7 @@ impl App {
         let shown: Vec<&Status> = (self.order.iter().map(|&i| &self.statuses[i]))
             .filter(|s| self.fits(&s.command) || self.fits(&s.pid.to_string()))
             .collect();
+        let recent = |s: &Status, text| about(text, s.recent.unseen > 0);
         let of = |head, sort, text: &dyn Fn(&Status) -> String| Figures {
             head,
             sort,
@@ -702,13 +718,13 @@ impl App {
         let figures = vec![
             of("pid", None, &|s| s.pid.to_string()),
             of("self", Some(Sort::Own), &|s| {
-                percent(s.recent.own, s.interval)
+                recent(s, percent(s.recent.own, s.interval))
             }),
             of("calls/s", Some(Sort::Calls), &|s| {
-                rate(s.recent.all_calls(), s.interval)
+                recent(s, rate(s.recent.all_calls(), s.interval))
             }),
             of("errors/s", Some(Sort::Errors), &|s| {
-                rate(s.recent.errors, s.interval)
+                recent(s, rate(s.recent.errors, s.interval))
             }),
             of("threads", None, &|s| count(s.busy as u64)),
             of("lost", None, &|s| count(s.lost)),
@@ -873,12 +889,13 @@ fn mean(counts: &Counts) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::testing::{Chunk, TraceBuilder, shop_symbols};
+    use crate::trace::testing::{Chunk, TraceBuilder, sampled, shop_symbols};
     use ratatui::backend::TestBackend;
 
     fn row(name: &str, calls: u64, own: u64, errors: u64) -> MethodRow {
         let counts = Counts {
             calls,
+            unseen: 0,
             counted: 0,
             errors,
             total: own * 2,
@@ -1075,6 +1092,27 @@ mod tests {
         press(&mut app, "s");
         let shown = lines(&mut app);
         assert!(shown[3].contains("main"), "times first: {shown:#?}");
+    }
+
+    #[test]
+    fn what_sampled_calls_come_to_is_marked() {
+        let mut app = of_traces(vec![sampled().bytes()]);
+        let shown = lines(&mut app);
+        assert!(shown[1].contains("~316 calls/s"), "{shown:#?}");
+        let of = |method: &str| {
+            let line = shown.iter().find(|line| line.contains(method)).unwrap();
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let place = of("com.acme.Orders.place");
+        assert_eq!(
+            place[2..7],
+            ["~200", "~100", "~200", "40", "ns"],
+            "{shown:#?}"
+        );
+        let main = of("com.acme.Main.main");
+        assert_eq!(main[2..5], ["1", "0", "1"], "{shown:#?}");
     }
 
     #[test]

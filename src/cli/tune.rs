@@ -24,7 +24,7 @@ use crate::trace::methods::Method;
 use crate::trace::tune::{
     Load, PairFrom, TimeFrom, Tuning, Why, Wishes, mean, records, tune, weight,
 };
-use crate::trace::units::{bytes, count, counted, duration, parse_duration, percent, share};
+use crate::trace::units::{about, bytes, count, counted, duration, parse_duration, percent, share};
 use crate::trace::{Analysis, Analyzer, Options};
 use entry::{Entry, Parts};
 use file::{Instead, Other};
@@ -475,7 +475,7 @@ impl<'a> Advised<'a> {
                 percent(own, self.tuning.before.records),
                 bytes(size),
                 duration(cost),
-                count(stats.calls),
+                about(count(stats.calls), stats.scaled.is_any()),
                 duration(mean(stats)),
                 stats.quantile(0.99).map_or("-".to_owned(), duration),
             ];

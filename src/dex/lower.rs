@@ -24,12 +24,14 @@
 //! handlers do not. Code that cannot throw gets no handler.
 
 pub(crate) mod branches;
+pub(crate) mod insertions;
 mod leaf;
 mod leave;
 mod lowering;
 pub(crate) mod moves;
 pub(crate) mod own;
 pub(crate) mod own_frame;
+mod points;
 pub(crate) mod registers;
 mod sequences;
 #[cfg(test)]
@@ -163,6 +165,10 @@ impl Lowering<'_, '_> {
             }
         }
         let walked = self.walk(scratch)?;
+        if let Some(points) = self.method.points {
+            scratch.protected.cover.clear();
+            return self.build_points(points, walked, scratch, out);
+        }
         let covered = self.cover(walked, scratch)?;
         let entries: &[u32] = covered.entries.as_deref().unwrap_or(&[0]);
         match self.leaf(covered.calm, scratch)? {
@@ -504,17 +510,22 @@ impl Lowering<'_, '_> {
         for change in scratch.layout.changes() {
             self.put_chunk(scheme, copied, change.pc, out)?;
             copied = change.pc;
+            let point = self.method.points.and_then(|points| points.get(change.pc));
             if change.prologue > 0 {
                 if change.pc == 0 {
                     out.extend_from_slice(&scratch.sequences.prologue);
                 }
-                if insn::units(&out[body..]) < scratch.layout.target(change.pc) {
+                if let Some(point) = point {
+                    out.extend_from_slice(&point.behind);
+                } else if insn::units(&out[body..]) < scratch.layout.target(change.pc) {
                     out.extend_from_slice(&scratch.sequences.enter);
                 }
             }
             if change.before > 0 {
                 if in_place == Some(change.pc) {
                     out.extend_from_slice(&scratch.sequences.exit);
+                } else if let Some(point) = point {
+                    out.extend_from_slice(&point.before);
                 } else {
                     // Alignment of a payload.
                     out.resize(out.len() + 2 * change.before as usize, 0);

@@ -6,14 +6,16 @@
 //! Each module uses those above it (`tests/architecture.rs`):
 //!
 //! - `format`: the file's tables, classes, code items and instructions; old to new indices
+//! - `analysis`: facts of a body: flow, monitors, constructors, own fields, arrays
 //! - `sites`: the calls that methods make
+//! - `points`: fields and exceptions in methods
 //! - `scan`: methods as join points
 //! - `calls`: what methods call
 //! - `ids`: new rows of the tables, and what follows from them
-//! - `analysis`: facts of a body: flow, monitors, constructors, own fields, arrays
 //! - `lower`: advice to instructions, one code item at a time
 //! - `hooks`: the methods that woven code calls
 //! - `bodies`: all code items of a file with their debug info, chunk by chunk
+//! - `place`: what goes in front of points and behind them
 //! - `write`: the new file around them
 //! - `weave`: from a plan to a file
 //! - `around`: hooks in the places of bodies: splits methods, then weaves
@@ -28,6 +30,8 @@ mod format;
 mod hooks;
 mod ids;
 mod lower;
+mod place;
+mod points;
 mod redirect;
 mod scan;
 mod sites;

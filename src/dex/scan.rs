@@ -5,12 +5,13 @@ use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
     Visitor,
 };
+use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8, u32_at};
 use crate::dex::format::class::{self, Budget, ClassDef, Members, flag};
 use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
-use crate::dex::sites;
+use crate::dex::{points, sites};
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
@@ -256,6 +257,14 @@ impl TypeDetails for Class<'_, '_> {
     }
 }
 
+impl Details<'_, '_, '_> {
+    fn is_constructor(&self) -> bool {
+        let file = self.class.file;
+        let name = file.method(self.method.id).and_then(|m| file.string(m.2));
+        name.is_ok_and(|name| name == b"<init>")
+    }
+}
+
 struct Details<'c, 'f, 'a> {
     class: &'c Class<'f, 'a>,
     method: class::Method,
@@ -297,6 +306,23 @@ impl MethodDetails for Details<'_, '_, '_> {
             let show = |descriptor: &str, each: EachName<'_>| class.show_type(descriptor, each);
             // Code that cannot be read ends the list: weaving it reports that.
             let _ = sites::each_call(class.file, &code, &allows, &show, each);
+        }
+    }
+
+    fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
+        let class = self.class;
+        if self.method.code != 0
+            && let Ok(code) = Code::read(class.file.bytes, self.method.code as usize)
+        {
+            let reader = points::Reader {
+                file: class.file,
+                class: &class.def,
+                is_constructor: self.is_constructor(),
+                code,
+            };
+            let allows = |bytes: usize| class.patience.allows(bytes);
+            // Code that cannot be read ends the list: weaving it reports that.
+            let _ = reader.each_point(kinds, &allows, each);
         }
     }
 

@@ -21,6 +21,7 @@ use crate::dex::hooks::{HOOKS, THROWABLE};
 use crate::dex::ids::class_checksums;
 use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
 use crate::dex::lower::Hooks;
+use crate::dex::lower::insertions::Insertions;
 use crate::dex::lower::own_frame::Names as OwnNames;
 use crate::dex::write::file as new_file;
 use crate::error::{Error, Result};
@@ -227,6 +228,7 @@ fn weave_bodies(
                 hooks,
                 sections: &sections,
                 own: &own,
+                points: &[],
                 this: NO_INDEX,
             };
             scratch.build(file, &added.ids.remap, plan, calls, run)?;
@@ -254,6 +256,8 @@ struct Calls<'c> {
     /// See [`Inputs::sections`].
     sections: &'c [u32],
     own: &'c OwnNames,
+    /// See [`Inputs::points`].
+    points: &'c [Insertions],
     /// See [`Inputs::this`].
     this: u32,
 }
@@ -486,9 +490,34 @@ impl Scratch {
             hooks: Hooks::default(),
             sections: &[],
             own: &OwnNames::default(),
+            points: &[],
             this,
         };
         self.build(file, &ids.remap, FilePlan::default(), calls, run)
+    }
+
+    /// Copies all bodies, and puts code around the points of these methods, in the file's order. Gives why one cannot have it.
+    pub(crate) fn copy_with_points(
+        &mut self,
+        file: &File<'_>,
+        ids: &Ids,
+        (methods, points): (&[Planned], &[Insertions]),
+        run: Run<'_>,
+    ) -> Result<Vec<Option<Reason>>> {
+        let plan = FilePlan {
+            planned: methods,
+            ..FilePlan::default()
+        };
+        self.gather(file, plan)?;
+        let calls = Calls {
+            hooks: Hooks::default(),
+            sections: &[],
+            own: &OwnNames::default(),
+            points,
+            this: NO_INDEX,
+        };
+        self.build(file, &ids.remap, plan, calls, run)?;
+        Ok(self.outcomes.iter().map(|outcome| outcome.left).collect())
     }
 
     pub(crate) fn bodies(&mut self) -> &mut Bodies {
@@ -507,6 +536,7 @@ impl Scratch {
             hooks,
             sections,
             own,
+            points,
             this,
         } = calls;
         let planned = plan.planned;
@@ -521,6 +551,7 @@ impl Scratch {
             sections,
             hooks,
             own,
+            points,
             this,
             present: Present {
                 hooks: near::known(file)?,

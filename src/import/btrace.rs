@@ -26,14 +26,19 @@ pub fn read(text: &str, sink: &mut Sink) {
     let imports = imports(&code);
     let class = class_name(&code);
     let mut found = false;
+    // What a `@Sampled` says, and where it ends.
+    let mut sampled = None;
     let mut at = 0;
     while let Some(next) = next_annotation(&code, at) {
         at = next;
         let name = word(&code[at..]);
         let line = lines.at(at);
+        let begin = at - 1;
         at += name.len();
         if name == "Sampled" {
-            sink.told(line, "`@Sampled` is left out: every call is recorded");
+            let (arguments, after) = script.enclosed(&code[at..]).unwrap_or(("", &code[at..]));
+            at = code.len() - after.len();
+            sampled = Some((arguments, at));
         } else if OTHERS.contains(&name) {
             sink.lost(line, format!("@{name} is not about methods"));
         } else if name == "OnMethod" {
@@ -43,13 +48,11 @@ pub fn read(text: &str, sink: &mut Sink) {
             let (arguments, after) = arguments.unwrap_or(("", rest));
             // What is inside of the arguments is no probe of its own.
             at = code.len() - after.len();
-            probe(
-                arguments,
-                (&script.handler(after), &class),
-                &imports,
-                line,
-                sink,
-            );
+            let mut handler = script.handler(after);
+            // It may stand in front of `@OnMethod` as well.
+            let before = sampled.filter(|&(_, end)| code[end..begin].trim().is_empty());
+            handler.sampled = handler.sampled.or(before.map(|(arguments, _)| arguments));
+            probe(arguments, (&handler, &class), &imports, line, sink);
         }
     }
     if !found {
@@ -178,16 +181,18 @@ struct Handler<'a> {
     target: Option<String>,
     /// It takes how long the method ran.
     is_timed: bool,
+    /// What `@Sampled` says.
+    sampled: Option<&'a str>,
     /// All parameters in their order: the annotation, if there is one, the type, as the script writes it, and the name.
     all: Vec<(Option<String>, String, String)>,
 }
 
-/// What follows the annotations that a text begins with, and their names. `enclosed` gives what is inside of the parenthesis
-/// that a text begins with, and what follows it.
+/// What follows the annotations that a text begins with, and their names and arguments. `enclosed` gives what is inside of the
+/// parenthesis that a text begins with, and what follows it.
 fn behind_annotations<'t>(
     text: &'t str,
     enclosed: impl Fn(&'t str) -> Option<(&'t str, &'t str)>,
-) -> (&'t str, Vec<&'t str>) {
+) -> (&'t str, Vec<(&'t str, &'t str)>) {
     let mut names = Vec::new();
     let mut rest = text.trim_start();
     while let Some(annotation) = rest
@@ -195,11 +200,13 @@ fn behind_annotations<'t>(
         .filter(|_| names.len() < MAX_ANNOTATIONS)
     {
         let name = qualified(annotation);
-        names.push(name.rsplit('.').next().unwrap_or(name));
+        let mut arguments = "";
         rest = annotation[name.len()..].trim_start();
-        if let Some((_, after)) = enclosed(rest) {
+        if let Some((inside, after)) = enclosed(rest) {
+            arguments = inside;
             rest = after.trim_start();
         }
+        names.push((name.rsplit('.').next().unwrap_or(name), arguments));
     }
     (rest, names)
 }
@@ -306,7 +313,8 @@ impl<'a> Script<'a> {
 
     /// The method that an annotation stands before.
     fn handler(&self, text: &'a str) -> Handler<'a> {
-        let (rest, _) = behind_annotations(text, |rest| self.enclosed(rest));
+        let (rest, annotations) = behind_annotations(text, |rest| self.enclosed(rest));
+        let sampled = annotations.iter().find(|(name, _)| *name == "Sampled");
         let header = &rest[..rest.floor_char_boundary(MAX_HEADER)];
         let end = header.find(['(', ';', '{', '}']).unwrap_or(header.len());
         let mut handler = Handler {
@@ -316,6 +324,7 @@ impl<'a> Script<'a> {
             this: None,
             target: None,
             is_timed: false,
+            sampled: sampled.map(|(_, arguments)| *arguments),
             all: vec![],
         };
         let params = self.enclosed(&rest[end..]).map_or("", |(params, _)| params);
@@ -328,9 +337,9 @@ impl<'a> Script<'a> {
             if annotations.is_empty() {
                 handler.params.push((ty.clone(), name.clone()));
             }
-            let annotation = annotations.first().map(|name| (*name).to_owned());
+            let annotation = annotations.first().map(|(name, _)| (*name).to_owned());
             handler.all.push((annotation, ty.clone(), name.clone()));
-            for annotation in annotations {
+            for (annotation, _) in annotations {
                 match annotation {
                     "Return" => handler.returned = Some((ty.clone(), name.clone())),
                     "Self" => handler.this = Some(name.clone()),
@@ -416,10 +425,13 @@ enum Location {
         kind: &'static str,
         ty: Option<String>,
         field: Option<String>,
-        line: u32,
+        line: i32,
         is_after: bool,
     },
 }
+
+/// What btrace writes in place of a line's number.
+const EVERY_LINE: i32 = -1;
 
 /// btrace's kinds of points, and those of rules.
 const POINTS: [(&str, &str); 8] = [
@@ -459,7 +471,7 @@ fn location(text: &str) -> Option<Location> {
         let is_said = match *kind {
             "field-get" | "field-set" => method.is_none(),
             "new" => method.is_none() && field.is_none(),
-            "line" => line > 0,
+            "line" => line > 0 || line == EVERY_LINE,
             _ => ty.is_none() && method.is_none() && field.is_none(),
         };
         let point = Location::Point {
@@ -500,9 +512,15 @@ fn probe(
     sink: &mut Sink,
 ) {
     let mut class = None;
-    let mut method = handler.name.to_owned();
+    let mut method = None;
     let mut signature = None;
     let mut place = Location::Method("enter");
+    let mut level = None;
+    let sample = handler.sampled.map(sampled);
+    if let Some(Err(why)) = sample {
+        sink.told(line, format!("`@Sampled` is left out: {why}"));
+    }
+    let mut sample = sample.and_then(Result::ok).flatten();
     for (key, value) in arguments(text) {
         match key {
             "location" => match location(value) {
@@ -519,11 +537,12 @@ fn probe(
                 };
                 match key {
                     "clazz" => class = Some(value),
-                    "method" => method = value,
+                    "method" => method = Some(value),
                     _ => signature = Some(value),
                 }
             }
-            "enableAt" | "exactTypeMatch" => sink.told(line, format!("`{key}` is left out")),
+            "enableAt" => level = Some(level_of(value)),
+            "exactTypeMatch" => sink.told(line, "`exactTypeMatch` is left out"),
             _ => sink.lost(line, format!("`{key}` cannot be said")),
         }
     }
@@ -536,12 +555,17 @@ fn probe(
         None => pattern("type", &class),
     };
     let mut table = Table::of(type_key, type_pattern);
-    let (key, name) = pattern("method", &method);
-    if table.has(key) {
-        sink.lost(line, "annotations of a type and of a method at once");
-        return;
+    // btrace finds a line in any method of the class, whatever the script says.
+    let is_line = matches!(place, Location::Point { kind: "line", .. });
+    if let Some(method) = method.filter(|method| !method.is_empty() && !is_line) {
+        let name = if method == "#" { handler.name } else { &method };
+        let (key, name) = pattern("method", name);
+        if table.has(key) {
+            sink.lost(line, "annotations of a type and of a method at once");
+            return;
+        }
+        table = table.with(key, name);
     }
-    table = table.with(key, name);
     if table.has("annotation") {
         sink.told(
             line,
@@ -587,7 +611,14 @@ fn probe(
         // A value of the start belongs to the record of the start, and a duration to both.
         Location::Method(advice) => {
             let is_split = advice != "enter" && (handler.is_timed || takes_start(&draft));
-            match is_split {
+            if let Some(level) = level.take() {
+                draft.level = Some(level);
+                if level == "debug" {
+                    sink.told(line, "it is off until `weave control --level debug`");
+                }
+            }
+            draft.sample = sample.take();
+            match is_split || draft.level.is_some() || draft.sample.is_some() {
                 true => sink.told(line, "calls are recorded from their beginning to their end"),
                 false => draft.advice = vec![advice],
             }
@@ -633,7 +664,58 @@ fn probe(
             draft.hooks = vec![(key, call)];
         }
     }
+    if level.is_some() {
+        sink.told(
+            line,
+            "`enableAt` is left out: hooks at points and recorded calls have no level",
+        );
+    }
+    if sample.is_some() {
+        sink.told(
+            line,
+            "`@Sampled` is left out: hooks at points and recorded calls are not sampled",
+        );
+    }
     sink.drafts.push(draft);
+}
+
+/// What `@Sampled` says as a rule does, if it samples at all. Its mean is one of so many calls, or so many nanoseconds from one to the next.
+fn sampled(text: &str) -> Result<Option<String>, &'static str> {
+    let (mut kind, mut mean) = ("Const", 10u64);
+    for (key, value) in arguments(text) {
+        match key {
+            "kind" => kind = last_word(value),
+            "mean" => mean = value.parse().map_err(|_| "its mean is no number")?,
+            _ => {}
+        }
+    }
+    match (kind, mean) {
+        ("None", _) => Ok(None),
+        ("Const", 1..) => Ok(Some(format!("1/{mean}"))),
+        ("Adaptive", 60..=1_000_000_000) => Ok(Some(format!("{}/s", 1_000_000_000 / mean))),
+        ("Adaptive", _) => {
+            Err("one a second is the least that a rule can say, and every call the most")
+        }
+        _ => Err("a rule cannot say it"),
+    }
+}
+
+/// The level of an aspect whose handler runs where btrace's level, which is 0 at first, is as `@Level(">=1")` says.
+fn level_of(value: &str) -> &'static str {
+    let said: String = value
+        .chars()
+        .filter(|c| "<>=-0123456789".contains(*c))
+        .collect();
+    let number = said.trim_start_matches(['<', '>', '=']);
+    let at: i64 = number.parse().unwrap_or(0);
+    let is_on = match &said[..said.len() - number.len()] {
+        "" | ">=" => 0 >= at,
+        ">" => 0 > at,
+        "<=" => 0 <= at,
+        "<" => 0 < at,
+        _ => 0 == at,
+    };
+    if is_on { "info" } else { "debug" }
 }
 
 /// A point of a location, as a rule names it.
@@ -641,7 +723,7 @@ fn pointed(
     kind: &'static str,
     ty: Option<&str>,
     field: Option<&str>,
-    line: u32,
+    line: i32,
     handler: &Handler<'_>,
     imports: &BTreeMap<&str, &str>,
 ) -> Result<Point, String> {
@@ -666,7 +748,7 @@ fn pointed(
                 false => table,
             })
         }
-        "line" => What::Line(line),
+        "line" => u32::try_from(line).map_or(What::Any, What::Line),
         "throw" | "catch" => {
             let taken = handler.all.iter().find(|(annotation, ..)| {
                 matches!(annotation.as_deref(), None | Some("TargetInstance"))

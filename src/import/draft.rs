@@ -123,6 +123,10 @@ pub struct Draft {
     pub at: Option<Point>,
     /// When calls are recorded; always if nothing is said.
     pub advice: Vec<&'static str>,
+    /// Calls are recorded whole, and can be switched.
+    pub level: Option<&'static str>,
+    /// Which of the outermost calls are recorded.
+    pub sample: Option<String>,
     /// Values that are recorded.
     pub record: Vec<String>,
     /// Hooks of one's own, by their keys.
@@ -170,6 +174,12 @@ impl Draft {
         }
         if !self.excludes.is_empty() {
             tables(&mut out, "exclude", &self.excludes);
+        }
+        if let Some(level) = self.level {
+            out.push_str(&format!("level = {}\n", quoted(level)));
+        }
+        if let Some(sample) = &self.sample {
+            out.push_str(&format!("sample = {}\n", quoted(sample)));
         }
         // Calls are recorded only where the rule says so.
         let says_nothing = self.record.is_empty() && self.hooks.is_empty();

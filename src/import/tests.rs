@@ -64,7 +64,7 @@ fn an_aop_xml_of_aspectj() {
 
 #[test]
 fn probes_of_btrace() {
-    let text = r#"
+    let text = r##"
 import org.openjdk.btrace.core.annotations.*;
 @BTrace public class Probes {
     // @OnMethod(clazz = "not.This", method = "f")
@@ -72,14 +72,27 @@ import org.openjdk.btrace.core.annotations.*;
     public static void files(@Self Object self, String name) { println("@OnMethod(clazz=\"x\")"); }
     @OnMethod(clazz = "/javax\\.swing\\..*/", method = "/(get|set).*/", location = @Location(Kind.RETURN), type = "void (java.lang.String)")
     public static void swing() { }
-    @OnMethod(clazz = "+java.lang.Runnable") @Level(2)
+    @OnMethod(clazz = "+java.lang.Runnable", method = "#", enableAt = @Level(">=2"))
     public static void run() { }
+    @OnMethod(clazz = "a.B", method = "g", enableAt = @Level("<=5"), location = @Location(Kind.RETURN))
+    public static void general() { }
     @OnMethod(clazz = "@com.acme.Timed", method = "f", location = @Location(value = Kind.ERROR))
     public static void failed() { }
     @OnMethod(clazz = "a.B", method = "f", location = @Location(value = Kind.LINE, line = 3))
     public static void line() { }
+    @OnMethod(clazz = "a.B", location = @Location(value = Kind.LINE, line = -1), enableAt = @Level("1"))
+    public static void lines(@ProbeMethodName String method, int line) { }
+    @OnMethod(clazz = "a.C")
+    public static void all() { }
+    @OnMethod(clazz = "a.D", method = "f") @Sampled(kind = Sampled.Sampler.Const, mean = 20)
+    public static void sampled(@Duration long d) { }
+    @OnMethod(clazz = "a.D", method = "g")
+    @Sampled(kind = Sampled.Sampler.Adaptive, mean = 1000000)
+    public static void adaptive() { }
+    @OnMethod(clazz = "a.D", method = "h") @Sampled(kind = Sampled.Sampler.Adaptive)
+    public static void every() { }
     @OnTimer(1000) public static void timer() { }
-}"#;
+}"##;
     insta::assert_snapshot!(shown("Probes.java", text));
 }
 
@@ -573,8 +586,14 @@ import java.io.IOException;
     ];
     let mut rest = &*told;
     for (at, when, call) in rules {
+        // btrace looks for a line in all methods.
+        let method = if at == "line = 3" {
+            ""
+        } else {
+            ", method = \"f\""
+        };
         let rule = format!(
-            "at = {{ {at} }}\nmatch = {{ type = \"a.B\", method = \"f\" }}\n{when} = \"acme.Points.{call}\"\n"
+            "at = {{ {at} }}\nmatch = {{ type = \"a.B\"{method} }}\n{when} = \"acme.Points.{call}\"\n"
         );
         let place = rest.find(&rule);
         rest = &rest[place.unwrap_or_else(|| panic!("{rule}{told}"))..];

@@ -9,7 +9,7 @@ mod parameters;
 use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::dotnet_names::{self, Shown};
 use crate::error::{Error, Kind, Result};
-use crate::switches::{Level, MOST_SAMPLED, Sampling, Switch, Switches};
+use crate::switches::{self, Level, MOST_SAMPLED, Sampling, Switch, Switches};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
@@ -701,6 +701,7 @@ pub struct Symbols {
     has_roots: bool,
     /// What switches the methods that can be switched.
     switched: FxHashMap<u32, Switches>,
+    has_sampled: bool,
     collisions: Vec<Collision>,
 }
 
@@ -938,6 +939,7 @@ impl Symbols {
             if let Some((_, last, by)) = behind.checked_sub(1).map(|at| &place.switched[at])
                 && *last >= id
             {
+                self.has_sampled |= switches::sample(by).is_some();
                 self.switched.entry(id).or_insert_with(|| Arc::clone(by));
             }
         }
@@ -968,6 +970,7 @@ impl Symbols {
     /// Adds all of another map; ids that are known already keep their names.
     pub fn merge(&mut self, other: Symbols) {
         self.has_roots |= other.has_roots;
+        self.has_sampled |= other.has_sampled;
         for (id, symbol) in other.by_id {
             self.insert(id, symbol);
         }
@@ -1027,6 +1030,11 @@ impl Symbols {
     /// The aspects that switch a method; `None` if it cannot be switched.
     pub fn switched(&self, id: u32) -> Option<&Switches> {
         self.switched.get(&id)
+    }
+
+    /// Whether some method's calls are sampled.
+    pub fn has_sampled(&self) -> bool {
+        self.has_sampled
     }
 
     /// All aspects that switch methods, each with how many, by their names.

@@ -1,6 +1,6 @@
 //! Any number of traces, summed up in one.
 
-use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::call::{Call, Frame, Outcome, Piece, Scaled, Thrown};
 use super::control;
 use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
@@ -13,15 +13,16 @@ use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
 use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
-use super::replay::{Replay, Run, Tally, Visitor};
+use super::replay::{Replay, Run, Sampled, Tally, Visitor};
 use super::roots::Roots;
 use super::summary::{Spread, Stats};
 use super::tree::Tree;
-use super::units::counted;
+use super::units::{count, counted};
 use super::values::Value;
 use super::window::{Part, Window};
 use crate::mapping::Mapping;
-use std::collections::BTreeSet;
+use crate::switches::Sampling;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What to sum up.
@@ -108,6 +109,8 @@ pub struct ThreadStats {
     pub resumed: u64,
     /// Time within woven calls.
     pub busy: u64,
+    /// The share of calls that stand for others: what they add is an estimate.
+    pub scaled: Scaled,
     /// CPU time that it used, as far as samples tell.
     pub cpu: Option<u64>,
     /// Segments that are missing.
@@ -183,6 +186,7 @@ struct ThreadSums {
     calls: u64,
     resumed: u64,
     busy: u64,
+    scaled: Scaled,
 }
 
 /// A thread that waits for its turn.
@@ -231,7 +235,8 @@ impl Visitor for Sums {
                 self.values.clear();
                 return true;
             }
-            self.thread.calls += 1;
+            self.thread.calls = self.thread.calls.saturating_add(call.weight.into());
+            self.thread.scaled.add(call);
             if self.asked.is_none() || self.counts(call) {
                 self.plain(call);
             }
@@ -244,7 +249,7 @@ impl Visitor for Sums {
             false => stack,
         };
         if stack.len() == 1 {
-            self.thread.busy = self.thread.busy.saturating_add(call.total);
+            self.thread.busy = self.thread.busy.saturating_add(call.scaled(call.total));
         }
         if let Some(tree) = &mut self.tree {
             tree.add(call, stack);
@@ -448,6 +453,35 @@ impl Sums {
     }
 }
 
+/// What to say of methods of which only some calls are recorded.
+fn estimates<'s>(sampled: impl Iterator<Item = &'s Sampled>) -> Vec<String> {
+    let mut by_share: BTreeMap<Option<Sampling>, (u64, u64)> = BTreeMap::new();
+    for one in sampled.filter(|one| one.is_estimate) {
+        let (methods, calls) = by_share.entry(one.how).or_default();
+        *methods += 1;
+        *calls = calls.saturating_add(one.calls);
+    }
+    let told = by_share.into_iter().map(|(how, (methods, calls))| {
+        let (are, their) = match methods {
+            1 => ("is", "its"),
+            _ => ("are", "their"),
+        };
+        let share = match how {
+            Some(Sampling::OneOf(n)) => format!(", 1 of {} outermost calls", count(n.into())),
+            Some(Sampling::Second(n)) => {
+                format!(", at most {} a second", counted(n.into(), "outermost call"))
+            }
+            None => String::new(),
+        };
+        format!(
+            "{} {are} sampled{share}: {their} numbers are estimates from {}",
+            counted(methods, "method"),
+            counted(calls, "recorded call"),
+        )
+    });
+    told.collect()
+}
+
 /// How many artifacts' names tell traces apart.
 const ARTIFACTS: usize = 3;
 
@@ -595,6 +629,9 @@ impl Analyzer {
                 notes.add(|| what);
             }
         }
+        for what in estimates(self.replay.sampled()) {
+            notes.add(|| what);
+        }
         for collision in trace.symbols().collisions() {
             if self.replay.saw(collision.id) {
                 notes.add(|| {
@@ -716,6 +753,7 @@ impl Analyzer {
             calls: sums.calls,
             resumed: sums.resumed,
             busy: sums.busy,
+            scaled: sums.scaled,
             cpu: None,
             missing: thread.missing,
             tally,

@@ -28,6 +28,10 @@ pub struct Frame {
     pub piece: Option<Piece>,
     /// How many calls deep the root around it lies, itself included; 0 without one.
     pub root: u32,
+    /// How many calls it stands for.
+    pub weight: u32,
+    /// How many the sampled call stands for that has decided about it, which may be itself; 0 without one.
+    pub taken: u32,
 }
 
 /// The calls of a stack from the last one's root on: none if that has no root.
@@ -70,6 +74,60 @@ pub struct Call {
     pub outcome: Outcome,
     /// Which logical call it is a piece of, if it is one.
     pub piece: Option<Piece>,
+    /// How many calls it stands for: more than one where its method is sampled. Its times are its own.
+    pub weight: u32,
+}
+
+impl Call {
+    /// A number of this call, for all calls that it stands for.
+    #[inline]
+    pub fn scaled(&self, number: u64) -> u64 {
+        number.saturating_mul(u64::from(self.weight))
+    }
+}
+
+/// Recorded calls that stand for others too, which sampling has left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scaled {
+    /// Those that were recorded.
+    pub recorded: u64,
+    /// Those that they stand for, themselves included.
+    pub calls: u64,
+    /// Of the recorded ones, those whose end was, too.
+    pub ended: u64,
+    /// Those that the others stand for.
+    pub open: u64,
+}
+
+impl Scaled {
+    /// Adds a call, if it stands for others.
+    #[inline]
+    pub fn add(&mut self, call: &Call) {
+        if call.weight > 1 {
+            let weight = u64::from(call.weight);
+            self.recorded += 1;
+            self.calls = self.calls.saturating_add(weight);
+            match call.outcome {
+                Outcome::Exit | Outcome::Error => self.ended += 1,
+                Outcome::Lost | Outcome::Running => self.open = self.open.saturating_add(weight),
+            }
+        }
+    }
+
+    /// Whether there are any.
+    pub fn is_any(&self) -> bool {
+        self.recorded > 0
+    }
+
+    /// Of so many calls, these among them, those that were recorded.
+    pub fn recorded_of(&self, calls: u64) -> u64 {
+        calls.saturating_sub(self.calls - self.recorded)
+    }
+
+    /// The same where there are any: so many calls are an estimate from those.
+    pub fn estimated_from(&self, calls: u64) -> Option<u64> {
+        self.is_any().then(|| self.recorded_of(calls))
+    }
 }
 
 /// An exception that leaves a method.

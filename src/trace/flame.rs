@@ -4,7 +4,7 @@
 //! as it is; with it, a click zooms and the field searches. `flame.js` holds the script.
 
 use super::tree::Tree;
-use super::units::{count, counted, duration, method_start, percent};
+use super::units::{about, count, counted, duration, method_start, percent};
 use crate::error::{Error, Result};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -118,13 +118,17 @@ pub fn draw(
 
 fn plain(tree: &Tree, i: u32, whole: u64, label: &str) -> Look {
     let node = &tree.nodes()[i as usize];
+    let scaled = |text: String| about(text, node.scaled.is_any());
     let mut hint = format!(
         "total {} ({}), self {}, {}",
-        duration(node.total),
+        scaled(duration(node.total)),
         percent(node.total, whole),
-        duration(node.own),
-        counted(node.calls, "call"),
+        scaled(duration(node.own)),
+        scaled(counted(node.calls, "call")),
     );
+    if let Some(recorded) = node.scaled.estimated_from(node.calls) {
+        let _ = write!(hint, " (from {} recorded)", count(recorded));
+    }
     if node.resumed > 0 {
         let _ = write!(hint, ", resumed {} times", count(node.resumed));
     }
@@ -133,7 +137,7 @@ fn plain(tree: &Tree, i: u32, whole: u64, label: &str) -> Look {
         (node.running, "still running"),
     ] {
         if n > 0 {
-            let _ = write!(hint, ", {} {what}", count(n));
+            let _ = write!(hint, ", {} {what}", scaled(count(n)));
         }
     }
     let fill = colour(label);
@@ -259,7 +263,7 @@ fn layout(tree: &Tree, visible: &dyn Fn(u32) -> bool) -> Vec<Box> {
         let end = from + share;
         for &child in children.of(node) {
             let total = nodes[child as usize].total;
-            // In a damaged trace callees can take longer than their caller: they are cut off.
+            // In a damaged trace callees can take longer than their caller, and where they are estimates: they are cut off.
             let share = (total as f64 / whole as f64).min(end - from);
             if total < least || share < MIN_SHARE || boxes.len() > MAX_BOXES {
                 break;

@@ -20,6 +20,8 @@ const IDLE: usize = 10_000;
 pub struct Counts {
     /// Calls that ended.
     pub calls: u64,
+    /// Of these, those for which others stand: an estimate.
+    pub unseen: u64,
     /// Further calls that were only counted.
     pub counted: u64,
     /// Calls that an exception left.
@@ -34,6 +36,7 @@ impl Counts {
     fn since(&self, before: &Counts) -> Counts {
         Counts {
             calls: self.calls - before.calls,
+            unseen: self.unseen - before.unseen,
             counted: self.counted - before.counted,
             errors: self.errors - before.errors,
             total: self.total - before.total,
@@ -48,9 +51,10 @@ impl Counts {
 
     /// Adds those of another method, thread or process.
     pub fn add(&mut self, other: &Counts) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.unseen = self.unseen.saturating_add(other.unseen);
         self.counted = self.counted.saturating_add(other.counted);
-        self.errors += other.errors;
+        self.errors = self.errors.saturating_add(other.errors);
         self.total = self.total.saturating_add(other.total);
         self.own = self.own.saturating_add(other.own);
     }
@@ -261,7 +265,8 @@ impl Live {
             .methods
             .iter()
             .for_each(|counts| sum.add(&counts.recent));
-        (sum, self.runs.len())
+        let open = self.runs.values().filter(|run| !run.stack().is_empty());
+        (sum, open.count())
     }
 
     /// What a method is called.
@@ -286,7 +291,7 @@ impl Live {
         let rows = self.methods.rows().len();
         self.sums.methods.resize(rows, Growing::default());
         self.sums.longest.resize(rows, 0);
-        if !run.stack().is_empty() {
+        if self.replay.keeps(&run) {
             self.runs.insert(thread, run);
         }
     }
@@ -349,6 +354,7 @@ impl Reader for Live {
             let row = self.methods.resolve(id, symbols);
             self.sums.row(row).now.add(&Counts {
                 calls: new.durations.calls(),
+                unseen: 0,
                 counted: 0,
                 errors: new.errors,
                 total: new.total,
@@ -371,9 +377,7 @@ impl Reader for Live {
 
     fn missing(&mut self, thread: u32, segments: u64) {
         self.missing = self.missing.saturating_add(segments);
-        if let Some(run) = self.runs.get_mut(&thread) {
-            run.miss();
-        }
+        self.replay.misses(&mut self.runs, thread);
     }
 }
 
@@ -396,13 +400,20 @@ impl Sums {
 impl Visitor for Sums {
     fn call(&mut self, call: &Call, _: &mut [Frame]) -> bool {
         // Logical calls count when they are complete.
-        let whole = u64::from(call.piece.is_none());
+        let calls = match call.piece {
+            None => u64::from(call.weight),
+            Some(_) => 0,
+        };
         let counts = Counts {
-            calls: whole,
+            calls,
+            unseen: calls.saturating_sub(1),
             counted: 0,
-            errors: whole * u64::from(call.outcome == Outcome::Error),
-            total: if call.outermost { call.total } else { 0 },
-            own: call.own,
+            errors: calls * u64::from(call.outcome == Outcome::Error),
+            total: match call.outermost {
+                true => call.scaled(call.total),
+                false => 0,
+            },
+            own: call.scaled(call.own),
         };
         self.add(call.method, &counts);
         let longest = &mut self.longest[call.method as usize];

@@ -256,6 +256,7 @@ mod tests {
             outermost: true,
             outcome: Outcome::Exit,
             piece: Some(call),
+            weight: 1,
         };
         (call, over)
     }

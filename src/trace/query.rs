@@ -67,6 +67,8 @@ pub struct Listed {
     /// What it ended with, as far as the trace says.
     pub exception: Option<Described>,
     pub values: Vec<Value>,
+    /// How many calls it stands for.
+    pub weight: u32,
     /// Calls before it, so that equal ones keep their order.
     order: u64,
 }
@@ -212,7 +214,7 @@ impl Asked {
 
     /// A call is over; whether it counts.
     pub fn call(&mut self, call: &Call, thread: u32, values: Vec<Value>) -> bool {
-        if !self.fits(call.own, &values) {
+        if !self.fits(call.scaled(call.own), &values) {
             return false;
         }
         if let Some(value) = self.value(&values) {
@@ -229,6 +231,7 @@ impl Asked {
             outcome: Some(call.outcome),
             exception: None,
             values,
+            weight: call.weight,
             order: self.fitting,
         });
         true
@@ -251,6 +254,7 @@ impl Asked {
                 }),
                 exception: None,
                 values: Vec::new(),
+                weight: 1,
                 order: self.fitting,
             });
         }
@@ -276,6 +280,7 @@ impl Asked {
             outcome: call.outcome,
             exception: call.exception.take(),
             values,
+            weight: 1,
             order: self.fitting,
         });
         true

@@ -8,6 +8,7 @@ use super::methods::{Method, MethodIx, Methods};
 use super::roots::Roots;
 use super::values::{Kept, Value};
 use super::window::Part;
+use crate::switches::{self, MOST_SAMPLED, Sampling};
 use crate::symbols::Symbols;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -82,6 +83,17 @@ pub struct Tally {
     pub overtaken: u64,
 }
 
+/// What a replay finds of a method that is sampled.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sampled {
+    /// Which of its calls are recorded, where symbols tell.
+    pub how: Option<Sampling>,
+    /// Its recorded calls.
+    pub calls: u64,
+    /// One of them stands for others.
+    pub is_estimate: bool,
+}
+
 /// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
 #[inline]
 fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
@@ -125,6 +137,10 @@ pub struct Run {
     unwinds: bool,
     /// Values of its calls, once there are any.
     values: Option<Box<Kept>>,
+    /// What a SAMPLED escape said of the next enter record: its method, and how many calls it stands for.
+    taken: Option<(u32, u32)>,
+    /// Records are missing somewhere before.
+    has_gap: bool,
     /// Of each open call, the time in it that does not count; empty where all does.
     idle: Vec<u64>,
     /// How many of the open calls are of methods whose time does not count.
@@ -150,15 +166,15 @@ impl Run {
 
     /// Records of the thread are missing here.
     pub fn miss(&mut self) {
-        self.silent = true;
+        (self.silent, self.has_gap) = (true, true);
+        self.taken = None;
         self.miss_values();
     }
 
-    /// Whether there are values whose call is still to come.
-    pub fn has_waiting_values(&self) -> bool {
-        self.values
-            .as_ref()
-            .is_some_and(|values| values.is_waiting())
+    /// Whether there is what belongs to a call that is still to come.
+    fn is_waiting(&self) -> bool {
+        let values = self.values.as_ref();
+        self.taken.is_some() || values.is_some_and(|values| values.is_waiting())
     }
 
     fn miss_values(&mut self) {
@@ -224,6 +240,10 @@ pub struct Replay {
     is_excluded: Vec<bool>,
     /// Logical calls of the trace that began below a root.
     below: FxHashSet<u64>,
+    /// Calls of the trace at hand may stand for others.
+    samples: bool,
+    /// Its sampled methods, by id.
+    sampled: FxHashMap<u32, Sampled>,
 }
 
 impl Replay {
@@ -244,6 +264,8 @@ impl Replay {
             excludes: Excludes::default(),
             is_excluded: Vec::new(),
             below: FxHashSet::default(),
+            samples: false,
+            sampled: FxHashMap::default(),
         }
     }
 
@@ -274,6 +296,8 @@ impl Replay {
     pub fn next_trace(&mut self, in_turns: bool) {
         self.forget_names();
         self.below.clear();
+        self.sampled.clear();
+        self.samples = false;
         self.part = Part::WHOLE;
         self.max_depth = if in_turns {
             MAX_DEPTH_IN_TURNS
@@ -311,6 +335,29 @@ impl Replay {
                 Some(&row) => row,
                 None => self.resolve(frame.id, symbols, methods),
             };
+            if frame.taken > 0 && frame.piece.is_none() && self.sampled.contains_key(&frame.id) {
+                frame.weight = frame.taken;
+            }
+        }
+    }
+
+    /// The sampled methods of the trace at hand that were called.
+    pub fn sampled(&self) -> impl Iterator<Item = &Sampled> {
+        self.sampled.values()
+    }
+
+    /// Whether what is known of a thread that is not at hand has to be kept.
+    pub fn keeps(&self, run: &Run) -> bool {
+        !run.stack.is_empty() || run.is_waiting() || self.samples && run.has_gap
+    }
+
+    /// Records of a thread that is not at hand are missing; `runs` are the threads of which something is kept.
+    pub fn misses(&self, runs: &mut FxHashMap<u32, Run>, thread: u32) {
+        if self.samples {
+            runs.entry(thread).or_default();
+        }
+        if let Some(run) = runs.get_mut(&thread) {
+            run.miss();
         }
     }
 
@@ -331,6 +378,7 @@ impl Replay {
         }
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, false);
         (self.run.way, self.run.next_segment) = (0, 0);
+        (self.run.taken, self.run.has_gap) = (None, false);
         self.run.values = None;
         std::mem::take(&mut self.run.tally)
     }
@@ -366,26 +414,32 @@ impl Replay {
         methods: &mut Methods,
         visitor: &mut impl Visitor,
     ) {
+        self.samples |= symbols.has_sampled();
         let all = self.part == Part::WHOLE
             && self.roots.is_empty()
             && self.excludes.is_empty()
+            && !self.samples
             && !visitor.wants_values();
-        match all {
-            true => self.records_of::<true>(records, symbols, methods, visitor),
-            false => self.records_of::<false>(records, symbols, methods, visitor),
+        let mut rest = Some((records, Next::default()));
+        if all && let Some((records, next)) = rest.take() {
+            rest = self.records_of::<true>(records, next, symbols, methods, visitor);
+        }
+        if let Some((records, next)) = rest {
+            self.records_of::<false>(records, next, symbols, methods, visitor);
         }
     }
 
-    /// `ALL`: all of the trace is looked at, and no values are wanted. Most reports are so, which then take a quarter less.
-    fn records_of<const ALL: bool>(
+    /// `ALL`: all of the trace is looked at, no values are wanted, and each call stands for itself. Most reports are so, which
+    /// then take a quarter less. From the first sampled call on the rest is for another.
+    fn records_of<'r, const ALL: bool>(
         &mut self,
-        mut records: Decoder<'_>,
+        mut records: Decoder<'r>,
+        mut next: Next<'r>,
         symbols: &Symbols,
         methods: &mut Methods,
         visitor: &mut impl Visitor,
-    ) {
+    ) -> Option<(Decoder<'r>, Next<'r>)> {
         let part = if ALL { Part::WHOLE } else { self.part };
-        let mut next = Next::default();
         while let Some(record) = records.next() {
             match record {
                 Record::Call { kind, time, id } => {
@@ -426,9 +480,15 @@ impl Replay {
                         }
                     }
                 }
-                Record::Escape(escape) => self.escape(escape, &mut next, symbols, methods, visitor),
+                Record::Escape(escape) => {
+                    self.escape(escape, &mut next, symbols, methods, visitor);
+                    if ALL && self.samples {
+                        return Some((records, next));
+                    }
+                }
             }
         }
+        None
     }
 
     #[inline(never)]
@@ -466,6 +526,12 @@ impl Replay {
             Escape::Value { id, value } if visitor.wants_values() => {
                 let kept = self.run.values.get_or_insert_default();
                 kept.wait(id, &value, symbols.values(id));
+            }
+            Escape::Sampled { id, weight } => {
+                // What no library writes is taken for the nearest that one does.
+                let weight = weight.clamp(1, MOST_SAMPLED.into()) as u32;
+                self.samples = true;
+                self.run.taken = Some((id, weight));
             }
             Escape::Logical { flags, call } => next.logical = Some((flags, call)),
             Escape::Begin { id, call, time } => {
@@ -524,9 +590,37 @@ impl Replay {
             });
             self.push::<ALL>(method, id, time, piece);
         } else {
+            self.run.taken = None;
             self.run.over += 1;
             self.run.tally.too_deep += 1;
         }
+    }
+
+    /// How many calls the one stands for that begins, and how many the sampled one around it does.
+    #[inline(never)]
+    fn weigh(&mut self, id: u32, is_piece: bool) -> (u32, u32) {
+        let around = self.run.stack.last().map_or(0, |frame| frame.taken);
+        let taken = (self.run.taken.take()).filter(|(of, _)| *of == id);
+        if is_piece {
+            return (1, around);
+        }
+        if taken.is_some() && self.rows.contains_key(&id) {
+            self.sampled.entry(id).or_default();
+        }
+        let known = self.sampled.get_mut(&id);
+        let how = known.as_ref().and_then(|known| known.how);
+        let (weight, taken) = match (taken, around, how) {
+            (Some((_, weight)), ..) => (weight, weight),
+            (None, 1.., _) if known.is_some() => (around, around),
+            // Its begin may be among what is missing.
+            (None, 0, Some(Sampling::OneOf(calls))) if self.run.has_gap => (calls, 0),
+            _ => (1, around),
+        };
+        if let Some(known) = known {
+            known.calls += 1;
+            known.is_estimate |= weight > 1;
+        }
+        (weight, taken)
     }
 
     /// An exit or error record.
@@ -541,6 +635,9 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         let is_error = outcome == Outcome::Error;
+        if !ALL {
+            self.run.taken = None;
+        }
         let (mut popped, mut is_looked_at) = (false, ALL || self.roots.is_empty());
         if self.run.over > 0 {
             self.run.over -= 1;
@@ -718,6 +815,12 @@ impl Replay {
         if !self.roots.is_empty() {
             self.is_root[row as usize] = self.roots.takes(&methods.rows()[row as usize]);
         }
+        if symbols.has_sampled() {
+            let how = symbols.switched(id).and_then(|by| switches::sample(by));
+            if how.is_some() {
+                self.sampled.entry(id).or_default().how = how;
+            }
+        }
         row
     }
 
@@ -729,6 +832,10 @@ impl Replay {
         start: u64,
         piece: Option<Piece>,
     ) {
+        let (weight, taken) = match self.samples {
+            true if !ALL => self.weigh(id, piece.is_some()),
+            _ => (1, 0),
+        };
         self.active[method as usize] += 1;
         let root = match self.run.stack.last() {
             _ if ALL || self.roots.is_empty() => 0,
@@ -750,6 +857,8 @@ impl Replay {
             inner: 0,
             piece,
             root,
+            weight,
+            taken,
         });
     }
 
@@ -810,6 +919,7 @@ impl Replay {
                 outcome => outcome,
             },
             piece: frame.piece,
+            weight: frame.weight,
         };
         // How long a logical call takes its pieces do not tell: they are always kept.
         let long = (call.took >= self.min && part.has(frame.start, end)) || frame.piece.is_some();

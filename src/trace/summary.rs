@@ -1,7 +1,7 @@
 //! What all calls of a method add up to.
 
 use super::aggregates::{Aggregate, Buckets};
-use super::call::{Call, Outcome};
+use super::call::{Call, Outcome, Scaled};
 use super::logical::LogicalCall;
 use hdrhistogram::Histogram;
 
@@ -40,6 +40,8 @@ pub struct Stats {
     pub cut: u64,
     /// The share of logical calls in these numbers.
     pub logical: Logical,
+    /// The share of calls that stand for others: what they add is an estimate.
+    pub scaled: Scaled,
     durations: Durations,
     in_runs: Option<Box<InRuns>>,
 }
@@ -85,6 +87,17 @@ pub struct Logical {
 }
 
 impl Stats {
+    /// Calls of which there are records: nobody has counted them or summed them up, and none stands for them.
+    pub fn recorded(&self) -> u64 {
+        self.scaled
+            .recorded_of(self.calls.saturating_sub(self.aggregated))
+    }
+
+    /// Of how many recorded calls its numbers are an estimate, if they are one.
+    pub fn estimated_from(&self) -> Option<u64> {
+        self.scaled.is_any().then(|| self.recorded())
+    }
+
     /// Calls, those included that were only counted.
     pub fn all_calls(&self) -> u64 {
         self.calls.saturating_add(self.counted)
@@ -105,12 +118,27 @@ impl Stats {
 
     #[inline(always)]
     pub fn add(&mut self, call: &Call) {
+        if call.weight != 1 {
+            return self.add_scaled(call);
+        }
         self.calls += 1;
         self.own = self.own.saturating_add(call.own);
         if call.outermost {
             self.total = self.total.saturating_add(call.total);
         }
-        self.over(call.took, call.own, call.outcome);
+        self.over(call.took, call.own, call.outcome, 1);
+    }
+
+    /// Adds a call that stands for others.
+    #[inline(never)]
+    fn add_scaled(&mut self, call: &Call) {
+        self.scaled.add(call);
+        self.calls = self.calls.saturating_add(call.weight.into());
+        self.own = self.own.saturating_add(call.scaled(call.own));
+        if call.outermost {
+            self.total = self.total.saturating_add(call.scaled(call.total));
+        }
+        self.over(call.took, call.own, call.outcome, call.weight.into());
     }
 
     pub fn add_logical(&mut self, call: &LogicalCall) {
@@ -126,7 +154,7 @@ impl Stats {
         match call.outcome {
             Some(Outcome::Error) if !call.begun => self.errors += 1,
             Some(Outcome::Exit) if !call.begun => {}
-            Some(outcome) => self.over(call.took, call.own, outcome),
+            Some(outcome) => self.over(call.took, call.own, outcome, 1),
             None => logical.open += 1,
         }
     }
@@ -150,26 +178,26 @@ impl Stats {
     }
 
     #[inline(always)]
-    fn over(&mut self, total: u64, own: u64, outcome: Outcome) {
+    fn over(&mut self, total: u64, own: u64, outcome: Outcome, calls: u64) {
         match outcome {
             Outcome::Exit => {}
-            Outcome::Error => self.errors += 1,
+            Outcome::Error => self.errors = self.errors.saturating_add(calls),
             // How long it took is not known: in the sums, not in the spread.
             Outcome::Lost => {
-                self.cut += 1;
+                self.cut = self.cut.saturating_add(calls);
                 return;
             }
             Outcome::Running => {
-                self.running += 1;
+                self.running = self.running.saturating_add(calls);
                 self.max = self.max.max(total);
                 return;
             }
         }
         self.min = Some(self.min.map_or(total, |min| min.min(total)));
         self.max = self.max.max(total);
-        self.durations.add(total);
+        self.durations.add_for(total, calls);
         if let Some(runs) = &mut self.in_runs {
-            runs.own.add(own);
+            runs.own.add_for(own, calls);
         }
     }
 
@@ -207,7 +235,8 @@ impl Stats {
     }
 
     /// The duration that this share (0 to 1) of the calls that ended did not exceed: exact for
-    /// methods of few calls, else within one percent; an eighth of those that the process has summed up.
+    /// methods of few calls, else within one percent; an eighth of those that the process has summed up. A call that stands for
+    /// others counts as often.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         Some(self.durations.quantile(share)?.clamp(self.min?, self.max))
     }
@@ -221,9 +250,68 @@ struct Durations {
     spread: Option<Box<Histogram<u32>>>,
     /// Those that the process has summed up.
     summed: Option<Box<Buckets>>,
+    /// Those of calls that stand for others.
+    scaled: Option<Box<ScaledDurations>>,
+}
+
+/// Durations, each with how many calls took about as long: as [`Durations`], first exact, then in a histogram.
+#[derive(Clone, Debug, Default)]
+struct ScaledDurations {
+    pending: Vec<(u64, u64)>,
+    spread: Option<Histogram<u64>>,
+}
+
+impl ScaledDurations {
+    fn add(&mut self, ns: u64, calls: u64) {
+        let room = if self.spread.is_some() { BATCH } else { EXACT };
+        if self.pending.len() >= room {
+            self.flush();
+        }
+        self.pending.push((ns, calls));
+    }
+
+    #[cold]
+    fn flush(&mut self) {
+        let histogram = self.spread.get_or_insert_with(|| {
+            Histogram::new(2).expect("two digits are within the crate's limits")
+        });
+        for (ns, calls) in self.pending.drain(..) {
+            // Cannot fail, as above.
+            let _ = histogram.record_n(ns.min(LONGEST), calls);
+        }
+        self.pending.shrink_to(BATCH);
+    }
+
+    fn absorb(&mut self, other: ScaledDurations) {
+        for (ns, calls) in other.pending {
+            self.add(ns, calls);
+        }
+        match (&mut self.spread, other.spread) {
+            (Some(spread), Some(more)) => {
+                let _ = spread.add(more);
+            }
+            (spread @ None, Some(more)) => *spread = Some(more),
+            (_, None) => {}
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        let spread = self.spread.iter().flat_map(Histogram::iter_recorded);
+        let spread = spread.map(|v| (v.value_iterated_to(), v.count_at_value()));
+        self.pending.iter().copied().chain(spread)
+    }
 }
 
 impl Durations {
+    /// A duration of a call that stands for so many.
+    #[inline(always)]
+    fn add_for(&mut self, ns: u64, calls: u64) {
+        match calls {
+            1 => self.add(ns),
+            _ => self.scaled.get_or_insert_default().add(ns, calls),
+        }
+    }
+
     /// In batches: a histogram is touched by a cache miss or two for each value alone (measured:
     /// two thirds of the time of a report), but stays in the cache for many.
     #[inline]
@@ -262,16 +350,25 @@ impl Durations {
         if let Some(summed) = other.summed {
             self.summed.get_or_insert_default().add(&summed);
         }
+        if let Some(scaled) = other.scaled {
+            self.scaled.get_or_insert_default().absorb(*scaled);
+        }
     }
 
-    /// The same, of which some are summed up.
-    fn quantile_of_all(&self, share: f64, summed: &Buckets) -> Option<u64> {
+    /// The same, of which some are summed up or stand for others.
+    fn quantile_of_all(&self, share: f64) -> Option<u64> {
         let one_by_one = self.pending.iter().map(|&ns| (ns, 1));
         let spread = self.spread.iter().flat_map(|h| {
             h.iter_recorded()
                 .map(|v| (v.value_iterated_to(), v.count_at_value().into()))
         });
-        let mut all: Vec<(u64, u64)> = one_by_one.chain(spread).chain(summed.iter()).collect();
+        let summed = self.summed.iter().flat_map(|summed| summed.iter());
+        let scaled = self.scaled.iter().flat_map(|scaled| scaled.iter());
+        let mut all: Vec<(u64, u64)> = one_by_one
+            .chain(spread)
+            .chain(summed)
+            .chain(scaled)
+            .collect();
         all.sort_unstable();
         let calls = all.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
         let mut rank = ((share * calls as f64).ceil() as u64).clamp(1, calls.max(1));
@@ -284,8 +381,8 @@ impl Durations {
     }
 
     fn quantile(&self, share: f64) -> Option<u64> {
-        if let Some(summed) = &self.summed {
-            return self.quantile_of_all(share, summed);
+        if self.summed.is_some() || self.scaled.is_some() {
+            return self.quantile_of_all(share);
         }
         if let Some(histogram) = &self.spread {
             if self.pending.is_empty() {
@@ -321,6 +418,7 @@ mod tests {
                 outermost: true,
                 outcome: Outcome::Exit,
                 piece: None,
+                weight: 1,
             });
         }
         stats
@@ -354,6 +452,7 @@ mod tests {
                         outermost: true,
                         outcome: Outcome::Exit,
                         piece: None,
+                        weight: 1,
                     });
                 }
                 runs.end_run()

@@ -572,7 +572,9 @@ impl Tail {
                     cut = here;
                 }
                 // These belong to the record that follows.
-                Some(Record::Escape(Escape::Exception { .. } | Escape::Logical { .. })) => {}
+                Some(Record::Escape(
+                    Escape::Exception { .. } | Escape::Logical { .. } | Escape::Sampled { .. },
+                )) => {}
                 // A count that ends the data still grows.
                 Some(Record::Escape(Escape::Lost(_))) => {}
                 Some(record) => {

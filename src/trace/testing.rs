@@ -1,7 +1,9 @@
 //! Writes traces for tests: chunks word by word, sound or not.
 
 use super::format::{CHUNK, CHUNK_HEADER, CHUNK_MAGIC, MAGIC, THREAD_DAEMON, THREAD_OWN};
+use crate::switches::{Level, Sampling, Switch, Switches};
 use crate::symbols;
+use std::sync::Arc;
 
 /// A chunk under way.
 pub(crate) struct Chunk(Vec<u8>);
@@ -146,6 +148,11 @@ impl Chunk {
         self.escape(9, id, &payload)
     }
 
+    /// The next call is the outermost of a sampled tree, and stands for so many.
+    pub(crate) fn sampled(self, id: u32, weight: u64) -> Chunk {
+        self.escape(13, id, &[weight])
+    }
+
     /// A piece of a logical call begins.
     pub(crate) fn resume(self, delta: u64, id: u32, call: u64, first: bool) -> Chunk {
         self.escape(16, u32::from(first), &[call]).enter(delta, id)
@@ -280,6 +287,57 @@ pub(crate) fn shop_symbols() -> Vec<u8> {
     w.method(6, "compareTo", "(Lcom/acme/Orders$Order;)I", 60);
     w.method(7, "compareTo", "(Lcom/other/Orders$Order;)I", 70);
     w.finish()
+}
+
+/// A map of whose `place` and `take` one of 100 calls is recorded, and of `fib` ten a second.
+pub(crate) fn sampled_symbols() -> Vec<u8> {
+    let by = |name: &str, sample| -> Switches {
+        let (name, level) = (name.into(), Level::Info);
+        [Arc::new(Switch {
+            name,
+            level,
+            auto: None,
+            sample: Some(sample),
+        })]
+        .into()
+    };
+    let (orders, maths) = (
+        by("orders", Sampling::OneOf(100)),
+        by("maths", Sampling::Second(10)),
+    );
+    let mut w = symbols::Writer::default();
+    w.append_map(&shop_symbols());
+    w.switched(2, &orders);
+    w.switched(3, &orders);
+    w.switched(4, &maths);
+    w.finish()
+}
+
+/// A call that is not sampled makes 200 orders and 7 calls of `fib`, of which two and one are recorded.
+pub(crate) fn sampled() -> TraceBuilder {
+    let chunk = Chunk::records(1, 0, 0)
+        .thread(1, 0, "main")
+        .enter(0, 1)
+        .sampled(2, 100)
+        .enter(10, 2)
+        .enter(5, 3)
+        .exit(20, 3)
+        .enter(5, 5)
+        .exit(10, 5)
+        .exit(10, 2)
+        .sampled(2, 100)
+        .enter(40, 2)
+        .exception("java.lang.IllegalStateException", "out of stock")
+        .error(30, 2)
+        .sampled(4, 7)
+        .enter(10, 4)
+        .enter(10, 4)
+        .exit(10, 4)
+        .exit(10, 4)
+        .exit(19_830, 1);
+    TraceBuilder::new("java -jar shop.jar", 4711, 20_000)
+        .symbols(&sampled_symbols(), 65_504, &[])
+        .push(chunk)
 }
 
 /// A map whose `place` records `arg(1)`, and `take` the name `item` and its result.

@@ -2,9 +2,12 @@
 
 use super::format::{CHUNK, THREAD_DAEMON, THREAD_OWN};
 use super::query::Query;
+use super::summary::Stats;
 use super::testing::{Chunk, TraceBuilder, shop, shop_symbols, valued, valued_symbols};
 use super::*;
 use proptest::prelude::*;
+
+mod sampled;
 
 fn analyze(bytes: Vec<u8>) -> Analysis {
     let trace = Trace::from_bytes("t", bytes).unwrap();
@@ -89,7 +92,7 @@ fn check_values(trace: &Trace) {
         },
     );
     // And calls of sums that are told by themselves.
-    assert!(a.fitting >= count(&plain, false));
+    assert!(a.fitting >= plain.stats.iter().map(Stats::recorded).sum());
     assert_eq!(a.calls.len() as u64, a.fitting.min(3));
     assert!(
         a.calls

@@ -1,6 +1,6 @@
 //! The merged call tree: calls with the same callers are one node.
 
-use super::call::{Call, Frame, Outcome};
+use super::call::{Call, Frame, Outcome, Scaled};
 use super::methods::MethodIx;
 use rustc_hash::FxHashMap;
 
@@ -30,6 +30,17 @@ pub struct Node {
     pub errors: u64,
     /// Calls that were running at the end of the trace.
     pub running: u64,
+    /// The share of calls that stand for others.
+    pub scaled: Scaled,
+    /// Of `own`, the time of calls for which others below stand.
+    pub of_others: u64,
+}
+
+impl Node {
+    /// Time not spent in the nodes below, nor in calls for which those stand. With it the times of a tree add up.
+    pub fn own_apart(&self) -> u64 {
+        self.own.saturating_sub(self.of_others)
+    }
 }
 
 /// The tree over all threads; parents come before their children.
@@ -92,18 +103,38 @@ impl Tree {
         let entry = &mut self.nodes[node as usize];
         if above == Some(node) {
             // Folded into its caller, whose total has this time already.
-            self.folded += 1;
-            entry.own = entry.own.saturating_add(call.own);
+            self.folded = self.folded.saturating_add(call.weight.into());
+            entry.own = entry.own.saturating_add(call.scaled(call.own));
             return;
         }
+        let calls = u64::from(call.weight);
         match call.piece {
             Some(piece) if !piece.first => entry.resumed += 1,
-            _ => entry.calls += 1,
+            _ => entry.calls = entry.calls.saturating_add(calls),
         }
-        entry.total = entry.total.saturating_add(call.total);
-        entry.own = entry.own.saturating_add(call.own);
-        entry.errors += u64::from(call.outcome == Outcome::Error);
-        entry.running += u64::from(call.outcome == Outcome::Running);
+        entry.total = entry.total.saturating_add(call.scaled(call.total));
+        entry.own = entry.own.saturating_add(call.scaled(call.own));
+        match call.outcome {
+            Outcome::Error => entry.errors = entry.errors.saturating_add(calls),
+            Outcome::Running => entry.running = entry.running.saturating_add(calls),
+            Outcome::Exit | Outcome::Lost => {}
+        }
+        if call.weight > 1 {
+            entry.scaled.add(call);
+            self.claim(call, stack);
+        }
+    }
+
+    /// The time of calls for which this one stands is in the own time of its caller, where that stands for fewer.
+    fn claim(&mut self, call: &Call, stack: &[Frame]) {
+        if let [.., caller, _] = stack
+            && let Some(node) = caller.node
+        {
+            let others = u64::from(call.weight.saturating_sub(caller.weight));
+            let caller = &mut self.nodes[node as usize];
+            let more = call.total.saturating_mul(others);
+            caller.of_others = caller.of_others.saturating_add(more);
+        }
     }
 
     /// Gives the nodes these own times, and the totals that follow.
@@ -141,6 +172,8 @@ impl Tree {
             own: 0,
             errors: 0,
             running: 0,
+            scaled: Scaled::default(),
+            of_others: 0,
         });
         self.children.insert((parent, method), node);
         Some(node)
@@ -193,6 +226,8 @@ mod tests {
                 inner: 0,
                 piece: None,
                 root: 0,
+                weight: 1,
+                taken: 0,
             })
             .collect();
         let call = Call {
@@ -204,6 +239,7 @@ mod tests {
             outermost: true,
             outcome: Outcome::Exit,
             piece: None,
+            weight: 1,
         };
         tree.add(&call, &mut stack);
     }

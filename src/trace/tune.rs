@@ -113,13 +113,19 @@ pub struct Tuning {
 
 /// Enter, exit and error records of a method.
 pub fn records(stats: &Stats) -> u64 {
+    // Calls for which others stand have none.
+    let scaled = &stats.scaled;
     let plain = stats
         .calls
         .saturating_sub(stats.logical.calls)
-        .saturating_sub(stats.aggregated);
-    let ends = plain.saturating_sub(stats.running + stats.cut);
+        .saturating_sub(stats.aggregated)
+        .saturating_sub(scaled.calls);
+    let open = stats.running.saturating_add(stats.cut);
+    let ends = plain.saturating_sub(open.saturating_sub(scaled.open));
     plain
         .saturating_add(ends)
+        .saturating_add(scaled.recorded)
+        .saturating_add(scaled.ended)
         .saturating_add(stats.logical.pieces.saturating_mul(2))
 }
 
@@ -229,7 +235,7 @@ fn tells(stats: &Stats, below: u64) -> Option<Why> {
 /// What a pair costs, from the methods that are called most: a call that does nothing lasts from one clock reading to the
 /// next, which is half of what its two hooks do.
 fn pair_of(stats: &[Stats]) -> Option<u64> {
-    let often = (stats.iter()).filter(|s| s.calls >= OFTEN && s.aggregated == 0);
+    let often = (stats.iter()).filter(|s| s.recorded() >= OFTEN && s.aggregated == 0);
     let shortest = often.filter_map(|s| s.quantile(0.5)).min()?;
     let pair = shortest.saturating_mul(2);
     PAIRS.contains(&pair).then_some(pair)

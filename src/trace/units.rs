@@ -110,6 +110,14 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a size such as 512k, 256m, 2g".to_owned())
 }
 
+/// Marks a number that is an estimate: `~1,200`.
+pub fn about(number: String, is_estimate: bool) -> String {
+    match is_estimate {
+        true => format!("~{number}"),
+        false => number,
+    }
+}
+
 /// A count with thousands separated: `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();

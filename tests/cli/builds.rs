@@ -636,6 +636,14 @@ fn rules_of_another_tool_are_imported_and_what_is_left_out_is_told() {
     world.write("list", "com.acme.Fib[of]");
     let shown = world.wove(&["import", "list"]);
     assert!(shown.out.contains("method = \"of\""), "{}", shown.out);
+    world.write(
+        "Probes.java",
+        "@BTrace class Probes { @OnTimer(5) void tick() {} }",
+    );
+    let none = world.weave(&["import", "Probes.java", "none.toml"]);
+    assert_eq!(none.status, 1);
+    assert!(none.err.contains("nothing is written"), "{}", none.err);
+    assert!(!world.path().join("none.toml").exists());
     world.write("broken.json", "[{]");
     assert_eq!(world.weave(&["import", "broken.json"]).status, 3);
     assert_eq!(world.weave(&["import", "nowhere"]).status, 1);

@@ -3,7 +3,7 @@
 
     calls.py [--only NAME]...
 
-Names: program, points, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, points, points-dex, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `dotnet-follows`: one whose calls give tasks, on CoreCLR 10 as well.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
@@ -97,19 +97,55 @@ def points(score, folder):
     score.check("points: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
 
 
+#: Points, a hook in front of them, and why there is none.
+REFUSED_POINTS_OF_DOTNET = [
+    ('{ throw = "System.Exception" }', "Acme.Watch.Caught(exception, this)", "the state machine of this method does not keep `this`"),
+    ('{ catch = "**" }', "Acme.Watch.Caught(exception, this)", "a static method has no `this`"),
+    ("{ monitor-enter = true }", "Acme.Watch.Getting(target)", "a lock in .NET is a call"),
+]
+def points_dex(score, folder):
+    """The same in a dex file, translated back to classes: the lines that classes print. Those of other kinds are not there yet."""
+    java = oldest_jdk() / "bin" / "java"
+    library = jar(folder, "hooks", [POINTS / "java/acme/Watch.java"])
+    app = jar(folder, "app", [POINTS / "java/app/Points.java"])
+    for name, classes in (("app", app), ("hooks", library)):
+        check_dex.to_dex(classes, folder / f"{name}.dex")
+    head, *aspects = points_rules("rules.toml", "java/app/Points.java", "LIBRARY").split("[[aspect]]")
+    text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(r"at = \{ (new|line|monitor-)", a))])
+    for more in PAIRS:
+        lines = {}
+        for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
+            (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
+            woven = folder / f"woven.{kind}"
+            run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, source, woven])
+            path = [woven]
+            if kind == "dex":
+                verified = run([weave_binary(), "verify", woven], check=False)
+                score.check("points-dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
+                runtime = folder / "weave-runtime.jar"
+                run([weave_binary(), "runtime", runtime])
+                path = [check_dex.translated(woven, folder / "translated.jar"), library, runtime]
+            done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), "app.Points"], check=False, env=ENVIRONMENT)
+            lines[kind] = (done.returncode, done.stdout, done.stderr)
+        score.check(f"points-dex{' with the recorded pair' if more else ''}: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0,
+                    f"{len(lines['jar'][1].splitlines())} lines")
+        if lines["dex"] != lines["jar"]:
+            print(*lines["jar"], "---", *lines["dex"], sep="\n")
+
+
 def points_dotnet(score, folder):
     """The same in C#, on CoreCLR and Mono, compiled with and without optimisation."""
     api, sources = dotnet.mono_libraries() / "4.7.2-api", POINTS / "dotnet"
     base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-r:{api / 'System.dll'}"]
     run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Watch.cs"])
-    (folder / "weave.toml").write_text((POINTS / "dotnet.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    (folder / "weave.toml").write_text(points_rules_dotnet("hooks.dll"))
     expected = (POINTS / "expected_dotnet.txt").read_text()
     hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
     if host := net10():
         hosts["CoreCLR 10"] = [*host, "exec"]
     for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
-        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Points.cs"])
+        run([*base, how, "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", *(sources / f"{name}.cs" for name in ("Points", "Later", "Parts"))])
         run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
         config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'
         (woven / "app.runtimeconfig.json").write_text(config)
@@ -122,16 +158,42 @@ def points_dotnet(score, folder):
                 print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
         verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
         score.check(f"points {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    # Symbols inside the assembly say the same; without any, lines are left.
+    for how, plain in (("embedded", fresh(folder / "embedded")), ("none", fresh(folder / "none"))):
+        symbols = ["-debug:embedded"] if how == "embedded" else []
+        run([*base, "-optimize", "-unsafe", *symbols, f"-out:{plain / 'app.exe'}", *(sources / f"{name}.cs" for name in ("Points", "Later", "Parts"))])
+        woven = fresh(folder / "woven")
+        told = run([weave_binary(), "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"]).stderr
+        done = run([*hosts["CoreCLR 8"], woven / "app.exe"], check=False, env=ENVIRONMENT)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("  line ")]
+        has_told = [f"aspect `{name}` found only points that are left: there is no portable PDB" in told for name in ("lines", "lines that wait")]
+        good = done.stdout == expected if how == "embedded" else lines == ["  line False App.Points.Guarded()"] and all(has_told)
+        score.check(f"points of lines with symbols {how}", done.returncode == 0 and good, told[-700:] + "".join(line + "\n" for line in lines))
+    for at, hook, why in REFUSED_POINTS_OF_DOTNET:
+        (folder / "refused.toml").write_text(f'version = 1\n[[library]]\npath = "hooks.dll"\n[[aspect]]\nname = "no"\nmatch = {{ type = "App.Later" }}\nat = {at}\nbefore = "{hook}"\n')
+        done = run([weave_binary(), "--rules", folder / "refused.toml", folder / "plain/app.exe", folder / "refused.exe"], check=False)
+        score.check(f"points of .NET: {why}", done.returncode != 0 and why in done.stderr and "refused.toml:" in done.stderr, done.stderr[-500:])
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", folder / "plain/app.exe"]).stdout
-    reasons = ("generic", "a point of a struct", "a field whose address is taken", "a final field is set")
+    reasons = ("a type parameter decides", "a point of a struct", "a field whose address is taken", "a final field is set")
     score.check("points of .NET: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
+
+
+def line_of(source, text):
+    """The number of the line of a source that has a text."""
+    return next(str(n) for n, line in enumerate((POINTS / source).read_text().splitlines(), 1) if text in line)
 
 
 def points_rules(rules, source, library):
     """Rules with the line that they name."""
-    lines = (POINTS / source).read_text().splitlines()
-    line = next(n for n, text in enumerate(lines, 1) if "sum += i" in text)
-    return (POINTS / rules).read_text().replace("LIBRARY", library).replace("LINE", str(line))
+    return (POINTS / rules).read_text().replace("LIBRARY", library).replace("LINE", line_of(source, "sum += i"))
+
+
+def points_rules_dotnet(library):
+    """The same of .NET."""
+    rules = (POINTS / "dotnet.toml").read_text().replace("LIBRARY", library)
+    for name, source, text in (("LINE1", "Points", "sum += i"), ("LINE2", "Later", "a line that waits"), ("LINE3", "Points", "Count = 100")):
+        rules = rules.replace(name, line_of(f"dotnet/{source}.cs", text))
+    return rules
 
 
 def recorded(trace, *more):
@@ -202,7 +264,7 @@ def dotnet_(score, folder):
     expected = (SOURCES / "expected_dotnet.txt").read_text()
     for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
-        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Calls.cs"])
+        run([*base, how, "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Calls.cs"])
         run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
         for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
             done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
@@ -224,7 +286,7 @@ def dotnet_records(score, folder):
     expected = (SOURCES / "expected_dotnet_recorded.txt").read_text()
     for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
-        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Recorded.cs"])
+        run([*base, how, "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Recorded.cs"])
         run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
         for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
             trace = folder / f"run{how}-{len(more)}-{name.replace(' ', '')}.wtrace"
@@ -267,7 +329,7 @@ def dotnet_follows(score, folder):
         hosts["CoreCLR 10"] = [*host, "exec"]
     for how in ("-optimize-", "-optimize"):
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
-        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Followed.cs"])
+        run([*base, how, "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Followed.cs"])
         run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
         for name, host in hosts.items():
             if name == "CoreCLR 10":
@@ -416,7 +478,7 @@ EVERY_POINT_OF_DOTNET = """version = 1
 path = "every.dll"
 [[aspect]]
 name = "new"
-at = { new = { type = ["**", "!**.RefSafetyAnalysis.*", "!**.DisposableResetPoint", "!**.BitHelper"] } }
+at = { new = { type = "**" } }
 before = "Acme.Every.Point(null, type)"
 after = ["Acme.Every.Point(result, null)", "Acme.Every.Point(result, signature)"]
 [[aspect]]
@@ -450,7 +512,7 @@ def points_roslyn(score, folder):
     in_compiler(score, folder, "points-roslyn", POINTS / "dotnet" / "Every.cs", EVERY_POINT_OF_DOTNET, sources, r"put ([\d,]+) hooks", 100_000)
 
 
-EVERY = {"program": program, "points": points, "points-dotnet": points_dotnet, "points-roslyn": points_roslyn, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
+EVERY = {"program": program, "points": points, "points-dex": points_dex, "points-dotnet": points_dotnet, "points-roslyn": points_roslyn, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

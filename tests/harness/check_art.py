@@ -66,6 +66,12 @@ CHOICES[CHANGING] = []
 CHOICES["own hooks at every call"] = [
     'at = { call = { type = "**" } }\nbefore = "acme.All.start(signature, 1, 2)"\nafter = "acme.All.returned(state, result?, duration)"'
 ]
+#: Each kind of point that dex files have: in front of it, and behind it.
+POINTS = {"field-get": '{ type = "**" }', "field-set": '{ type = "**" }', "throw": "'java.lang.Throwable'", "catch": "'**'"}
+CHOICES["own hooks at every point"] = [
+    f'at = {{ {kind} = {of} }}\nbefore = "acme.All.start(signature, line, 2)"' + ('\nafter = ["acme.All.returned(1, target?, 2)", "acme.All.returned(1, result?, 2)"]' if "field" in kind else "")
+    for kind, of in POINTS.items()
+]
 CHOICES["every call recorded"] = ['at = { call = { type = "**" } }\nrecord = ["target?", "args", "arg(0)?", "result?", "exception"]']
 AROUND, AROUND_HOOKS = "around that only proceeds", "around that only proceeds, own hooks, the pair and sections in the bodies"
 CHOICES[AROUND] = []
@@ -75,7 +81,7 @@ CHOICES |= dict.fromkeys(AROUND_PARTS, [])
 CHOICES[AROUND_HOOKS] = CHOICES["own hooks around the pair and sections"]
 CHOICES["switched"] = ['level = "info"']
 CHOICES["switched with values and sections"] = [f"level = 'debug'\n{VALUES}\nexclude = {{ kind = 'async' }}", 'hooks = "android-trace"']
-CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with values and sections", "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with values and sections", "own hooks at every call", "own hooks at every point", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 

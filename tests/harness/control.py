@@ -8,6 +8,7 @@ asks for so many. Java runs on the oldest and the newest JDK; dex files are made
 Mono and CoreCLR 10. Traces are read by check_trace.py.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -33,28 +34,30 @@ level = "info"
 record = "arg(0)?"
 [[aspect]]
 name = "noise"
-match = { type = "app.**", method = ["noise", "Noise"] }
+match = { type = "app.**", method = ["noise", "Noise", "Items"] }
 level = "debug"
 [[aspect]]
 name = "sums"
-match = { type = "app.**", method = ["summed", "Summed"] }
+match = { type = "app.**", method = ["summed", "Summed", "Soon"] }
 mode = "aggregate"
 level = "info"
 [[aspect]]
 name = "counts"
-match = { type = "app.**", method = ["counted", "Counted"] }
+match = { type = "app.**", method = ["counted", "Counted", "Tally"] }
 mode = "count"
 level = "info"
 """
 # The program itself decides how much it records of the methods that are called in rounds.
 AUTO = RULES[: RULES.index("[[aspect]]\nname = \"sql\"")] + """[[aspect]]
 name = "often"
-match = { type = "app.**", method = ["query", "fails", "noise", "summed", "counted", "Query", "Fails", "Noise", "Summed", "Counted"] }
+match = { type = "app.**", method = ["query", "fails", "noise", "summed", "counted", "Query", "Fails", "Noise", "Summed", "Counted", "Later", "Soon", "Tally", "Items"] }
 mode = "auto"
 """
 ROUNDS = 500
 MANY = 20_000
 METHODS = ("query", "fails", "noise", "summed", "counted")
+# Methods of .NET that run in pieces, and the one of these which is switched like each. What would be summed up is recorded.
+PIECES = {"later": "query", "items": "noise", "soon": "summed", "tally": "counted"}
 # What is asked for, and what each method's calls then are: r recorded, s summed up, c counted, - nothing.
 STEPS = (
     ([], "rr-sc"),
@@ -71,7 +74,8 @@ STEPS = (
 )
 
 
-def judge(score, name, command, trace, plain, methods=METHODS):
+def judge(score, name, command, trace, plain, pieces=()):
+    methods = (*METHODS, *pieces)
     trace.unlink(missing_ok=True)
     environment = {**os.environ, "WEAVE_TRACE": str(trace)}
     wanted = {"r": dict.fromkeys(methods, 0), "s": dict.fromkeys(methods, 0), "c": dict.fromkeys(methods, 0)}
@@ -92,8 +96,9 @@ def judge(score, name, command, trace, plain, methods=METHODS):
                 refused.append(done.stderr)
             state = json.loads(done.stdout or '{"aspects": []}')
             told.append(rounds(ROUNDS))
-            # An async method cannot be switched: it is always recorded.
-            for method, what in zip(methods, becomes + "r"):
+            for method in methods:
+                what = becomes[METHODS.index(PIECES.get(method, method))]
+                what = "r" if what == "s" and method in pieces else what
                 if what != "-":
                     wanted[what][method] += ROUNDS * int(told[0])
         unknown = run([weave_binary(), "control", "--enable", "sqk", trace], check=False)
@@ -112,20 +117,21 @@ def judge(score, name, command, trace, plain, methods=METHODS):
         calls = {method: found[what].get(ids[method], 0) for method in methods}
         score.check(f"{name}: as often {word} as was on", calls == wanted[what], f"{sum(calls.values())} calls; {calls}")
     # The first argument of these is in the trace wherever the call is.
-    values = {method: sum(n for (of, _), n in read.values.items() if of == ids[method]) for method in ("query", "fails")}
+    values = {method: sum(n for (of, _), n in read.values.items() if of == ids[method]) for method in ("query", "fails", *(method for method in pieces if method == "later"))}
     score.check(f"{name}: values", values == {method: wanted["r"][method] for method in values}, f"{values}")
     score.check(f"{name}: changes", len(read.changes) == len(STEPS), f"{len(read.changes)}")
     report = run([weave_binary(), "report", trace]).stdout
     score.check(f"{name}: the report says so", "off from the start, which was at level info: noise" in report and "switched while it ran" in report)
 
 
-def auto(score, name, command, trace):
+def auto(score, name, command, trace, pieces=()):
+    methods = (*METHODS, *pieces)
     """A program that is woven by AUTO: calls are recorded, then summed up, then counted, and none is missing or there twice."""
     trace.unlink(missing_ok=True)
     environment = {**os.environ, "WEAVE_TRACE": str(trace), "WEAVE_TRACE_RATE": "1k"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
         threads, asked = int(process.stdout.readline()), 0
-        while asked < 100 and (asked < 3 or not check_trace.read(trace).decided):
+        while asked < 100 and (asked < 3 or not is_decided(check_trace.read(trace), pieces)):
             process.stdin.write(f"{MANY}\n")
             process.stdin.flush()
             asked += bool(process.stdout.readline())
@@ -136,18 +142,51 @@ def auto(score, name, command, trace):
     ids = {symbol[1].lower(): method for method, symbol in read.symbols.items()}
     recorded = counts.recorded(read)
     calls = {}
-    for method in METHODS:
+    for method in methods:
         of = ids[method]
         calls[method] = recorded.get(of, 0) + (read.sums[of].calls if of in read.sums else 0) + read.counts.get(of, 0)
     # What is called so often that even counting it is too dear is left out.
     made = threads * asked * MANY
-    whole = all(calls[method] <= made if ids[method] in read.left_out else calls[method] == made for method in METHODS)
+    whole = all(calls[method] <= made if ids[method] in read.left_out else calls[method] == made for method in methods)
     score.check(f"{name}, auto: no call is missing", whole, f"{calls} of {made}; {len(read.left_out)} left out")
     table = json.loads(run([weave_binary(), "report", "--json", trace]).stdout)["methods"]
     told = {row["method"].lower(): row["calls"] for row in table}
-    score.check(f"{name}, auto: the report adds them up", all(told[method] == calls[method] for method in METHODS), f"{told}")
+    score.check(f"{name}, auto: the report adds them up", all(told[method] == calls[method] for method in methods), f"{told}")
     report = run([weave_binary(), "report", trace]).stdout
     score.check(f"{name}, auto: the report says so", "only summed up from" in report, report[:400])
+    if pieces:
+        counted = [method for method in pieces if read.counts.get(ids[method], 0) and ids[method] not in read.sums]
+        score.check(f"{name}, auto: what runs in pieces is counted", counted, f"{counted}")
+
+
+def is_decided(trace, pieces):
+    """Something is, and of what runs in pieces something, too."""
+    ids = {method for method, symbol in trace.symbols.items() if symbol[1].lower() in pieces}
+    return trace.decided and (not pieces or not ids.isdisjoint(trace.decided))
+
+
+def storm(score, name, command, trace, pieces):
+    """Switched as fast as it goes while calls are made: each is there whole or not at all."""
+    trace.unlink(missing_ok=True)
+    environment = {**os.environ, "WEAVE_TRACE": str(trace)}
+    modes, switches = itertools.cycle(("off", "record", "count", "record", "off", "count")), 0
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        threads = int(process.stdout.readline())
+        while not list(check_trace.read(trace).switched):
+            assert process.poll() is None, "the program has ended"
+        process.stdin.write(f"{MANY}\n" * 5)
+        process.stdin.close()
+        while process.poll() is None and switches < 300:
+            switches += run([weave_binary(), "control", "--level", "debug", "--mode", next(modes), trace], check=False).returncode == 0
+        status = process.wait()
+    read = check_trace.read(trace)
+    ids = {symbol[1].lower(): method for method, symbol in read.symbols.items()}
+    recorded, made = counts.recorded(read), 5 * threads * MANY
+    calls = {method: (recorded.get(ids[method], 0), read.counts.get(ids[method], 0)) for method in (*METHODS, *pieces)}
+    score.check(f"{name}, storm: the trace is sound", status == 0 and not read.problems, "; ".join(read.problems[:3]))
+    score.check(f"{name}, storm: no call is there twice", all(sum(both) <= made for both in calls.values()), f"{calls} of {made}; {switches} switches")
+    unended = [call for call in read.logical.values() if len(call.ended) != 1]
+    score.check(f"{name}, storm: what began ends", len(read.changes) > 2 and not unended, f"{len(read.logical)} logical calls")
 
 
 def classes(folder):
@@ -212,14 +251,15 @@ def dotnet_(score, folder):
         if name == "CoreCLR 10":
             for out in plain, woven:
                 (out / "app.runtimeconfig.json").write_text('{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}')
-        judge(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "t.wtrace", unwoven([*host, plain / "app.exe"]), (*METHODS, "later"))
+        judge(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "t.wtrace", unwoven([*host, plain / "app.exe"]), PIECES)
+        storm(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "storm.wtrace", PIECES)
     decides = fresh(folder / "decides")
     rules.write_text(AUTO)
     run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", decides / "app.exe"])
     for name, host in hosts.items():
         if name == "CoreCLR 10":
             (decides / "app.runtimeconfig.json").write_text((plain / "app.runtimeconfig.json").read_text())
-        auto(score, f"dotnet on {name}", [*host, decides / "app.exe"], folder / "auto.wtrace")
+        auto(score, f"dotnet on {name}", [*host, decides / "app.exe"], folder / "auto.wtrace", PIECES)
 
 
 EVERY = {"java": java, "dex": dex, "dotnet": dotnet_}

@@ -14,14 +14,18 @@ class MadeTrace:
     def __init__(self, path, command, pid=4711):
         self.file = path.open("wb")
         self.time, self.serial, self.segment, self.command, self.pid = 0, 0, 0, command.encode(), pid
-        self.words, self.escapes = array("Q"), b""
+        self.words, self.escapes, self.began = array("Q"), b"", 0
         self.file.write(bytes(CHUNK))
 
     def call(self, kind, delta, method):
         self.time += delta
         self.words.append(method << 32 | delta << 2 | kind)
-        if len(self.words) == (CHUNK - 32) // 8:
+        if len(self.words) >= (CHUNK - 32) // 8 - 2:
             self.flush()
+
+    def sampled(self, method, weight):
+        """The next call is the outermost of a sampled tree, and stands for so many: a SAMPLED escape."""
+        self.words.extend((method << 32 | 1 << 8 | 13 << 2, weight))
 
     def cpu(self, thread, used):
         """The CPU time that a thread has used so far, in nanoseconds: a CPU escape."""
@@ -30,8 +34,8 @@ class MadeTrace:
     def flush(self, thread=1, name=""):
         """The chunk so far, as one of this thread, whose name it may tell."""
         self.serial += 1
-        start = self.time - sum(word >> 2 & 0x3FFF_FFFF for word in self.words)
-        chunk = struct.pack("<4sIQIIQ", b"WCHK", 1, self.serial, thread, self.segment, start)
+        chunk = struct.pack("<4sIQIIQ", b"WCHK", 1, self.serial, thread, self.segment, self.began)
+        self.began = self.time
         if name:
             text = name.encode().ljust(-len(name) % 8 + len(name), b"\0")
             chunk += struct.pack("<QII", thread << 32 | 1 + len(text) // 8 << 8 | 3 << 2, 0, len(name)) + text

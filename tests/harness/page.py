@@ -322,6 +322,48 @@ def pool(score, browser, folder):
     look.page.close()
 
 
+def sampled(score, browser, folder):
+    """Calls that stand for others: table, tree and flame graph count them so and say it, also of a range; the timeline shows what was recorded."""
+    trace, file = folder / "sampled.wtrace", folder / "sampled.html"
+    made = MadeTrace(trace, "sampled")
+    for n in range(200):
+        made.call(ENTER, 100, 1)
+        made.sampled(2, 5 + n % 7)
+        made.call(ENTER, 10, 2)
+        made.call(ENTER, 5, 3)
+        made.call(EXIT, 20 + n, 3)
+        made.call(EXIT, 30, 2)
+        made.call(EXIT, 40_000, 1)
+    made.close()
+    run([weave_binary(), "report", trace, "--html", file])
+    told = json.loads(run([weave_binary(), "report", trace, "--json"]).stdout)
+    wall = told["traces"][0]["wall_ns"]
+    for address, options in (("", ()), (f"#r0={wall // 5}&r1={wall // 2}", ("--from", f"{wall // 5}ns", "--until", f"{wall // 2}ns"))):
+        look = Looked(browser, file, address)
+        part = json.loads(run([weave_binary(), "report", trace, *options, "--json"]).stdout)
+        expected = {}
+        for m in part["methods"]:
+            mark = "~" if m.get("estimated_from") else ""
+            times = [f"{mark}{shown(m[key])}" for key in ("self_ns", "total_ns", "p50_ns", "p99_ns")]
+            expected[m["label"]] = [*times, f"{mark}{m['calls']:,}"]
+        cells = [line.split("\t") for line in look.rows()]
+        seen = {cell[10]: [cell[at] for at in (0, 2, 5, 7, 3)] for cell in cells}
+        marked = sum(m.get("estimated_from", 0) > 0 for m in part["methods"])
+        score.check(f"sampled{address}: the table is the report's, marked", marked == 1 and seen == expected, f"{seen} for {expected}")
+        look.tab("tree")
+        lines = look.page.inner_text("main tbody")
+        score.check(f"sampled{address}: the tree marks estimates", lines.count("~") == 3 and expected["[0x00000002]"][4] in lines, lines)
+        look.tab("flame")
+        score.check(f"sampled{address}: the flame graph has its boxes", look.drawn() == 3, str(look.drawn()))
+        score.check(f"sampled{address}: no complaint, no network", *look.quiet())
+        look.page.close()
+    look = Looked(browser, file, "#view=timeline&sel=t0:1")
+    look.drawn()
+    detail = look.page.inner_text("main .detail")
+    score.check("sampled: a call of the timeline says what it stands for", "stands for 5 calls" in detail and "55 ns" in detail, detail)
+    look.page.close()
+
+
 def in_range(score, what, look, told, box, first):
     """A dragged range of the timeline is what `weave report` tells of it, and goes away again."""
     page = look.page
@@ -435,6 +477,7 @@ def body():
         compared(score, browser, folder, traces[0], traces[-1])
         twins(score, browser, folder, traces[0])
         pool(score, browser, folder)
+        sampled(score, browser, folder)
         many(score, browser, folder)
         browser.close()
     return score.finish("the page")

@@ -256,6 +256,10 @@ def coroutines(score, folder):
          "-no-stdlib", "-no-reflect", "-cp", class_path(libraries), "-d", plain / "coroutines.jar", PROGRAMS / "Coroutines.kt"])
     for pack in ("kotlin", "default"):
         run([weave_binary(), "-q", "--rules", f"pack:{pack}", plain, folder / pack])
+    # The same, of a level.
+    rules = folder / "switched.toml"
+    rules.write_text((ROOT / "rules/kotlin.toml").read_text().replace('name = "kotlin"\n', 'name = "kotlin"\nlevel = "info"\n'))
+    run([weave_binary(), "-q", "--rules", rules, plain, folder / "switched"])
     noise = {}
     for version, home in sorted(judges().items()):
         command = [home / "bin" / "java", "-cp"]
@@ -274,6 +278,16 @@ def coroutines(score, folder):
                 score.check(f"{name}: no continuation is recorded", not noise[pack], f"{len(noise[pack])}: {noise[pack][:3]}")
                 missing = {"sum", "forwards", "fails", "shared", "piped", "first", "deep"} - {m for o, m, _ in seen if o == "CoroutinesKt"}
                 score.check(f"{name}: suspend functions are recorded", not missing, f"missing {sorted(missing)}")
+        for level in "info", "error":
+            trace = fresh(folder / "traces") / "switched.wtrace"
+            after = run([*command, f"{folder / 'switched'}/*", "CoroutinesKt"], check=False, env={**environment(trace), "WEAVE_LEVEL": level})
+            name = f"coroutines on {version}, level {level}"
+            score.check(f"{name}: the same output", (after.returncode, after.stdout) == (0, before.stdout), after.stdout[-600:] + after.stderr[-1500:])
+            found = check_trace.read(trace, running=True)
+            seen = {m for o, m, _ in (found.symbols[m] for m in found.calls) if o == "CoroutinesKt"}
+            wanted = {"sum", "forwards", "fails", "shared", "piped", "first", "deep"}
+            score.check(f"{name}: suspend functions are switched", not found.problems and (wanted <= seen if level == "info" else not found.calls),
+                        f"{len(found.calls)} methods; {found.problems[:3]}")
     score.check("coroutines: pack:default does record continuations", len(noise["default"]) > 20, f"{len(noise['default'])}")
 
 

@@ -68,10 +68,10 @@ def build(name, features, configuration, env):
     return folder / "bin" / configuration / "net10.0"
 
 
-def woven(folder, weave):
+def woven(folder, weave, name="woven", rules=RULES):
     """A woven copy of a program."""
-    (folder / "rules.toml").write_text(RULES)
-    out = lib.fresh(folder.parent / "woven")
+    (folder / "rules.toml").write_text(rules)
+    out = lib.fresh(folder.parent / name)
     shutil.copytree(folder, out, dirs_exist_ok=True)
     done = lib.run([weave, folder / "app.dll", out / "app.dll", "--strict", "--rules", folder / "rules.toml"], check=False)
     return out, done
@@ -153,6 +153,8 @@ def check(score, scope):
             what = f"{configuration}, {form}"
             out, done = woven(build(form, features, configuration, env), weave)
             score.check(f"{what}: all methods are woven", done.returncode == 0, done.stderr)
+            switched, done = woven(out.parent / "net10.0", weave, "switched", RULES + 'level = "info"\n')
+            score.check(f"{what}: all methods are woven that can be switched", done.returncode == 0, done.stderr)
             verified = lib.run([weave, "verify", out / "app.dll"], check=False)
             score.check(f"{what}: verified", verified.returncode == 0, verified.stdout + verified.stderr)
             # Tiers: none, and each method optimised at once.
@@ -163,6 +165,15 @@ def check(score, scope):
                 good = ran.returncode == 0 and ran.stdout.strip() == "ok"
                 score.check(f"{what}, tiers {tiers}: the program does what it did", good, ran.stdout + ran.stderr)
                 found[form, tiers] = (calls(rows(weave, out)), report(weave, out))
+            # Switched on all is as it is otherwise; off there is nothing.
+            for level in "info", "error":
+                for trace in switched.glob("*.wtrace"):
+                    trace.unlink()
+                ran = call(["dotnet", switched / "app.dll"], {**env, "WEAVE_LEVEL": level}, cwd=switched)
+                good = ran.returncode == 0 and ran.stdout.strip() == "ok"
+                score.check(f"{what}, level {level}: the program does what it did", good, ran.stdout + ran.stderr)
+                wanted = found[form, "1"][0] if level == "info" else collections.Counter()
+                score.counts(f"{what}, level {level}: calls, parents and outcomes", calls(rows(weave, switched)), wanted)
         for tiers in ["1", "0"]:
             (machines, machine_report), (runtime, runtime_report) = found["machines", tiers], found["runtime", tiers]
             what = f"{configuration}, tiers {tiers}"

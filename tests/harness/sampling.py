@@ -169,7 +169,27 @@ def judge(score, name, command, trace, plain):
     score.check(f"{name}: values of what is recorded", values == of_values, f"{values} for {of_values}")
     report = run([weave_binary(), "report", trace], check=False)
     score.check(f"{name}: the report", report.returncode == 0, report.stderr)
+    estimated(score, name, command, trace)
     under_load(score, name, command, trace)
+
+
+def estimated(score, name, command, trace):
+    """Reports count each recorded call for those that it stands for, and say from how many."""
+    program = Program(command, trace)
+    for _ in range(2):
+        program.requests(REQUESTS)
+    program.end()
+    recorded = check_trace.read(trace)
+    recorded = named(recorded, recorded.calls)
+    told = run([weave_binary(), "report", "--json", trace], check=False)
+    methods = {method["method"].lower(): method for method in json.loads(told.stdout)["methods"]}
+    of = {method: (methods[method]["calls"], methods[method].get("estimated_from")) for method in METHODS}
+    score.check(f"{name}: a report counts calls for those that they stand for", of == {m: (10 * recorded[m], recorded[m]) for m in METHODS}, f"{of} for {recorded}")
+    requests, found = 2 * program.threads * REQUESTS, of["order"][0] // 3 + of["report"][0]
+    score.check(f"{name}: so it knows how many outermost ones there were", abs(found - requests) <= 2 * program.threads * 10, f"{found} of {requests}")
+    known = {"shared": requests // 2, "audit": (ORDER["audit"] + REPORT["audit"]) * requests // 2 + requests}
+    exact = {method: (methods[method]["calls"], methods[method].get("estimated_from")) for method in known}
+    score.check(f"{name}: what is not sampled it counts as it is", exact == {method: (n, None) for method, n in known.items()}, f"{exact} for {known}")
 
 
 def under_load(score, name, command, trace):

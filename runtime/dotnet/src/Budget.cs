@@ -7,7 +7,7 @@ namespace Weave.Runtime
     /// <summary>
     /// Keeps what is recorded within a rate, where rules leave it to the library: methods that are called too often and are short are
     /// summed up, those whose sums still take too much time are only counted, and what is called so often that even this does is left out. It looks
-    /// at what was recorded, so hooks have no part in this.
+    /// at what was recorded, so hooks have no part in this. Methods that run in pieces are not summed up, but counted at once.
     /// </summary>
     internal sealed unsafe class Budget
     {
@@ -32,8 +32,12 @@ namespace Weave.Runtime
         private long filled;
         private long looks;
 
-        /// <summary>Calls of each method in the chunks that were read; <see cref="Sum.Errors"/> has those of which only a part is there.</summary>
+        /// <summary>
+        /// Calls of each method in the chunks that were read; <see cref="Sum.Errors"/> has those of which only a part is there, <see cref="Sum.Own"/>
+        /// the records of logical calls, which are no others.
+        /// </summary>
         private Sums calls;
+        private readonly Begun begun = new Begun();
         private long records;
         private readonly int[] ids = new int[Format.ChunkWords];
         private readonly long[] starts = new long[Format.ChunkWords];
@@ -41,10 +45,10 @@ namespace Weave.Runtime
         /// <summary>When threads' tables were looked at last; 0 where nothing was decided since.</summary>
         private long lightened;
         /// <summary>Calls in them, and time in them, at the last look and at the one before.</summary>
-        private Tally summed = new Tally();
-        private Tally summedBefore = new Tally();
-        private Tally counted = new Tally();
-        private Tally countedBefore = new Tally();
+        private Tally sums = new Tally();
+        private Tally sumsBefore = new Tally();
+        private Tally counts = new Tally();
+        private Tally countsBefore = new Tally();
         private readonly Tally times = new Tally();
         private long cost;
 
@@ -74,26 +78,31 @@ namespace Weave.Runtime
         internal void Reset()
         {
             decided = new Tally();
+            begun.Clear();
             looks = 0;
         }
 
-        /// <summary>Looks what is recorded; returns the methods that are to be summed up from now, or null.</summary>
-        internal List<int> SumUp(Control control, long now)
+        /// <summary>Looks what is recorded: the methods that are to be summed up from now, and those that run in pieces, which are to be counted; each
+        /// null if there are none.</summary>
+        internal void SumUp(Control control, long now, out List<int> summed, out List<int> counted)
         {
+            summed = null;
+            counted = null;
             long past = filled;
             long since = now - looked;
             var chunks = new List<IntPtr>();
             if (!store.Filled(chunks, MostChunks, ref filled))
             {
-                return null;
+                return;
             }
             looked = now;
             if (looks++ == 0 || (filled - past) * Format.ChunkWords * (double)Second <= (double)rate * since)
             {
-                return null;
+                return;
             }
             calls = new Sums();
             records = 0;
+            begun.Look();
             int read = 0;
             for (int i = 0; i < chunks.Count; i++)
             {
@@ -101,14 +110,14 @@ namespace Weave.Runtime
             }
             if (read == 0)
             {
-                return null;
+                return;
             }
             // So many of each record that was read were written in a second.
             double scale = (double)(filled - past) / read * Second / since;
             double excess = records * scale - rate;
             if (excess <= 0)
             {
-                return null;
+                return;
             }
             excess += rate / 4.0; // so that not each look has something to decide
             Sum[] all = calls.All;
@@ -117,24 +126,44 @@ namespace Weave.Runtime
             {
                 if (all[i] != null && IsShort(all[i], control.SlowerThan(all[i].Id)) && decided.Count(all[i].Id) == 0)
                 {
-                    order.Add(all[i].Words[Sum.Calls] << 32 | (long)(uint)all[i].Id);
+                    order.Add(Pairs(all[i]) << 32 | (long)(uint)all[i].Id);
                 }
             }
-            var chosen = new List<int>();
             long[] sorted = Sorted(order);
             for (int i = sorted.Length - 1; i >= 0 && excess > 0; i--)
             {
-                decided.Add((int)sorted[i], 1);
-                chosen.Add((int)sorted[i]);
+                var id = (int)sorted[i];
                 excess -= 2 * (sorted[i] >> 32) * scale;
+                if (calls.Get(id).Words[Sum.Own] > 0)
+                {
+                    decided.Add(id, 2);
+                    counted = counted ?? new List<int>();
+                    counted.Add(id);
+                }
+                else
+                {
+                    decided.Add(id, 1);
+                    summed = summed ?? new List<int>();
+                    summed.Add(id);
+                }
             }
-            return chosen.Count == 0 ? null : chosen;
+        }
+
+        /// <summary>Half of its records.</summary>
+        private static long Pairs(Sum sum)
+        {
+            long[] words = sum.Words;
+            return words[Sum.Own] > 0 ? words[Sum.Own] / 2 : words[Sum.Calls];
         }
 
         /// <summary>Whether its calls are shorter on average than that, in microseconds, as far as is known.</summary>
-        private static bool IsShort(Sum sum, int slowerThan)
+        private bool IsShort(Sum sum, int slowerThan)
         {
             long[] words = sum.Words;
+            if (words[Sum.Own] > 0)
+            {
+                return begun.IsShort(sum.Id, slowerThan);
+            }
             return words[Sum.Ended] > 8 * words[Sum.Errors] && words[Sum.Total] < words[Sum.Ended] * slowerThan * 1000L;
         }
 
@@ -159,6 +188,8 @@ namespace Weave.Runtime
             }
             long first = chunk[3];
             long clock = first;
+            long call = 0; // the logical one that the next record is of
+            int mark = 0;
             int open = 0;
             for (int i = Format.ChunkHeadWords; i < Format.ChunkWords && chunk[i] != 0; i++)
             {
@@ -183,6 +214,22 @@ namespace Weave.Runtime
                         clock = chunk[i + (another ? 2 : 1)];
                         first = another ? clock : first;
                     }
+                    if (type >= Format.Logical && type <= Format.Complete && i + 2 < Format.ChunkWords)
+                    {
+                        call = type == Format.Logical ? chunk[i + 1] : 0;
+                        mark = id;
+                        records += type == Format.Logical ? 0 : 1;
+                    }
+                    if (type == Format.Begin && i + 2 < Format.ChunkWords)
+                    {
+                        Of(id)[Sum.Own]++;
+                        begun.Begin(chunk[i + 1], id, chunk[i + 2]);
+                    }
+                    else if (type == Format.Complete && i + 2 < Format.ChunkWords)
+                    {
+                        Of(id)[Sum.Own]++;
+                        begun.End(chunk[i + 1], id, chunk[i + 2]);
+                    }
                     if (payload >= Format.ChunkWords - i)
                     {
                         break;
@@ -192,9 +239,19 @@ namespace Weave.Runtime
                 }
                 clock += (uint)word >> 2;
                 records++;
+                if (call != 0 && (mark & Format.First) != 0)
+                {
+                    begun.Begin(call, id, clock);
+                }
+                else if (call != 0 && (mark & Format.Last) != 0)
+                {
+                    begun.End(call, id, clock);
+                }
                 if (kind == Format.Enter)
                 {
-                    Of(id)[Sum.Calls]++;
+                    long[] words = Of(id);
+                    words[Sum.Calls]++;
+                    words[Sum.Own] += call != 0 ? 2 : 0;
                     ids[open] = id;
                     starts[open++] = clock;
                 }
@@ -208,6 +265,7 @@ namespace Weave.Runtime
                 {
                     Of(id)[Sum.Errors]++; // it began before
                 }
+                call = 0;
             }
             Leave(open);
             // What has become another meanwhile has few records that make sense, and those are of this program.
@@ -252,8 +310,8 @@ namespace Weave.Runtime
             {
                 return;
             }
-            Swap(ref summed, ref summedBefore);
-            Swap(ref counted, ref countedBefore);
+            Swap(ref sums, ref sumsBefore);
+            Swap(ref counts, ref countsBefore);
             times.Clear();
             for (int i = 0; i < tables.Count; i++)
             {
@@ -263,14 +321,14 @@ namespace Weave.Runtime
                     if (all[j] != null)
                     {
                         long[] words = Volatile.Read(ref all[j].Words);
-                        summed.Add(all[j].Id, Volatile.Read(ref words[Sum.Calls]));
+                        sums.Add(all[j].Id, Volatile.Read(ref words[Sum.Calls]));
                         times.Add(all[j].Id, Volatile.Read(ref words[Sum.Total]));
                     }
                 }
             }
             for (int i = 0; i < tallies.Count; i++)
             {
-                tallies[i].AddTo(counted);
+                tallies[i].AddTo(counts);
             }
             long since = now - lightened;
             bool first = lightened == 0;
@@ -281,8 +339,8 @@ namespace Weave.Runtime
                 return;
             }
             long share = since / 100 * Share;
-            toLeave = Dearest(control, counted, null, countedBefore, 2, Counting, share);
-            toCount = Dearest(control, summed, times, summedBefore, 1, cost, share);
+            toLeave = Dearest(control, counts, null, countsBefore, 2, Counting, share);
+            toCount = Dearest(control, sums, times, sumsBefore, 1, cost, share);
         }
 
         /// <summary>The other takes what comes now: it has no counts then, and its ids keep their places.</summary>

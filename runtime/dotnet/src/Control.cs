@@ -155,14 +155,17 @@ namespace Weave.Runtime
                 if (budgeted && now >= budgets)
                 {
                     budgets = now + Budget.Interval * Millisecond;
-                    List<int> summed = budget.SumUp(this, now);
+                    List<int> summed;
+                    List<int> pieces;
+                    budget.SumUp(this, now, out summed, out pieces);
                     List<int> counted;
                     List<int> left;
                     budget.Lighten(this, now, out counted, out left);
-                    if (summed != null || counted != null || left != null)
+                    if (summed != null || pieces != null || counted != null || left != null)
                     {
                         Apply();
                         Note(Summed, summed);
+                        Note(Counted, pieces);
                         Note(Counted, counted);
                         Note(Left, left);
                     }

@@ -111,7 +111,7 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Suspend(ref long call, int id)
         {
-            if (Switch.On)
+            if (Switch.On && call > 0)
             {
                 LogicalCalls.Suspend(ref call, id);
             }
@@ -124,7 +124,7 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Moved(bool more, ref long call, int id)
         {
-            if (Switch.On)
+            if (Switch.On && call > 0)
             {
                 LogicalCalls.Moved(more, ref call, id);
             }
@@ -137,7 +137,7 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Await(bool completed, ref long call, int id)
         {
-            if (Switch.On && !completed)
+            if (Switch.On && !completed && call > 0)
             {
                 LogicalCalls.Suspend(ref call, id);
             }
@@ -170,7 +170,7 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void End(ref long call, int id)
         {
-            if (Switch.On)
+            if (Switch.On && call > 0)
             {
                 LogicalCalls.End(ref call, id);
             }
@@ -180,7 +180,7 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Fail(Exception e, ref long call, int id)
         {
-            if (Switch.On)
+            if (Switch.On && call > 0)
             {
                 LogicalCalls.Fail(e, ref call, id);
             }

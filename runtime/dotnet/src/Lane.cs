@@ -105,6 +105,8 @@ namespace Weave.Runtime
         internal bool Busy;
         /// <summary>Results that are recorded when the task is complete which this thread is to follow next.</summary>
         internal Later Results;
+        /// <summary>The id of the method whose logical call begins next and is recorded, and above it 1; or 0.</summary>
+        private long passed;
         /// <summary>The thread is the library's own, and has samples alone.</summary>
         internal bool Own;
         /// <summary>The name in <see cref="introduction"/>.</summary>
@@ -230,6 +232,26 @@ namespace Weave.Runtime
             {
                 Slow(Format.Enter, id, now, Weighed, weight, null);
             }
+        }
+
+        /// <summary>The next logical call of this method is recorded.</summary>
+        internal void Pass(int id)
+        {
+            if (!Busy)
+            {
+                passed = 1L << 32 | (long)(uint)id;
+            }
+        }
+
+        /// <summary>Whether it is.</summary>
+        internal bool TakePassed(int id)
+        {
+            bool known = passed == (1L << 32 | (long)(uint)id);
+            if (known)
+            {
+                passed = 0;
+            }
+            return known;
         }
 
         /// <summary>A segment of a logical call begins.</summary>

@@ -6,12 +6,12 @@ namespace Weave.Runtime
 {
     /// <summary>
     /// The hooks of calls that run in pieces. The state machine's field is all they know: 0, no call yet; -1, the call
-    /// has ended; else the call's number, whether it has run, and whether it runs now.
+    /// has ended, or is not recorded; else the call's number, whether it has run, and whether it runs now.
     /// </summary>
     [DebuggerStepThrough]
     internal static class LogicalCalls
     {
-        private const long Ended = -1;
+        internal const long Ended = -1;
         private const long Runs = 1;
         private const long HasRun = 2;
         private const int NumberShift = 2;

@@ -11,8 +11,8 @@ namespace Weave.Runtime
     /// programs that have such methods have any of this.
     /// </summary>
     /// <remarks>
-    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bit 3 sampled, bits 4 to 6 its
-    /// level. Bits 8 to 31, of auto: microseconds; if it is summed up, calls that take longer are told one by one. Of sampled: how many
+    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bit 3 sampled, bits 4 and 5 its
+    /// level, bit 6 <see cref="Decided"/>. Bits 8 to 31, of auto: microseconds; if it is summed up, calls that take longer are told one by one. Of sampled: how many
     /// outermost calls of a thread there are to each that is taken, or, with bit 7, how many of the process are taken a second.
     /// </remarks>
     [DebuggerStepThrough]
@@ -48,6 +48,9 @@ namespace Weave.Runtime
         internal const int Shared = 6;
         /// <summary>Recorded whatever their mode, and sampled as the rules say.</summary>
         internal const int Auto = 7;
+
+        /// <summary>What rules say of a logical call about which <see cref="Pass"/> tells what was decided.</summary>
+        internal const int Decided = 1 << 6;
 
         internal const int Size = 1 << 20;
 
@@ -124,6 +127,10 @@ namespace Weave.Runtime
                 case Record:
                     return Recorded;
                 case Aggregate:
+                    if ((rules & Decided) != 0)
+                    {
+                        return Recorded;
+                    }
                     return (rules & LeftToTheLibrary) == 0 ? SummedUp : SummedUp | (int)((uint)rules >> 6) & ~3;
                 case Count:
                     Recorder.Count(id);
@@ -206,6 +213,39 @@ namespace Weave.Runtime
             }
         }
 
+        // Logical calls are not summed up, since they go from thread to thread: what would be is recorded.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void Begin(ref long call, int rules, int id)
+        {
+            if (Decide(rules, id) == Nothing)
+            {
+                call = LogicalCalls.Ended;
+            }
+            else
+            {
+                LogicalCalls.Begin(ref call, id);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void Resume(ref long call, int rules, int id)
+        {
+            if (call == 0 && ((rules & Decided) == 0 ? Decide(rules, id) == Nothing : !Recorder.Lane().TakePassed(id)))
+            {
+                call = LogicalCalls.Ended;
+            }
+            else
+            {
+                LogicalCalls.Resume(ref call, id);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        internal static void Pass(int id)
+        {
+            Recorder.Lane().Pass(id);
+        }
+
         private static void Stop(int state, int id, bool failed)
         {
             if (state == SummedUp)
@@ -226,7 +266,7 @@ namespace Weave.Runtime
             {
                 Attach();
             }
-            return (rules >> 4 & 7) <= Level ? Usual : Off;
+            return (rules >> 4 & 3) <= Level ? Usual : Off;
         }
 
         private static void Attach()

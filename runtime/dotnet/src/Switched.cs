@@ -46,6 +46,53 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>
+        /// A logical call of the method <paramref name="id"/> begins, and does not run yet. What becomes of it is decided here; one that is not
+        /// recorded is to the other hooks as one that has ended.
+        /// </summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Begin(ref long call, int rules, int id)
+        {
+            if (Modes.On)
+            {
+                if (Modes.IsOff(id))
+                {
+                    call = LogicalCalls.Ended;
+                }
+                else
+                {
+                    Modes.Begin(ref call, rules, id);
+                }
+            }
+        }
+
+        /// <summary>A logical call runs on this thread. If it begins here, it is decided about.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Resume(ref long call, int rules, int id)
+        {
+            if (Modes.On && call != LogicalCalls.Ended)
+            {
+                if (call == 0 && (rules & Modes.Decided) == 0 && Modes.IsOff(id))
+                {
+                    call = LogicalCalls.Ended;
+                }
+                else
+                {
+                    Modes.Resume(ref call, rules, id);
+                }
+            }
+        }
+
+        /// <summary>The values that a logical call begins with are recorded, behind <see cref="Decide"/>: its first piece is what comes next.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Pass(int state, int id)
+        {
+            if (Modes.On && state != Modes.Nothing)
+            {
+                Modes.Pass(id);
+            }
+        }
+
         /// <summary>The exception <paramref name="e"/> leaves the method <paramref name="id"/>.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Error(Exception e, int state, int id)

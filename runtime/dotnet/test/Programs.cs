@@ -788,7 +788,12 @@ public static class Programs
             Values.Value("v", 0, 128, null, 2, state);
             Switched.Error(Failure, state, 2);
             Switched.Exit(state, 2);
+            Switched.Pass(state, 2);
         }
+        long call = 0;
+        Switched.Begin(ref call, Rules(2), 2);
+        Switched.Resume(ref call, Rules(2), 2);
+        Check(call == 0, "no call");
     }
 
     private static volatile bool runs = true;
@@ -800,6 +805,8 @@ public static class Programs
     /// the state of the innermost call of that method. <c>until ID STATE</c>: calls of a method until they are in that state; <c>slowly ID N</c>: so many
     /// calls that last, with many of 20 in each; <c>calls ID N</c>; <c>turns ID N OTHER</c>: so many of each, in turns; <c>together ID N</c> and <c>trees
     /// N</c>: so many in each of four threads; <c>shortly ID N</c>: one in each of so many threads, one after the other.
+    /// calls that last, with many of 20 in each. <c>begins ID</c>, <c>resume ID</c> and so on: the hook of a logical call, of one that is new or of the
+    /// innermost of that method; <c>pass ID</c>: with the last state of that method; <c>pieces ID</c>: logical calls until one is not recorded.
     /// </summary>
     private static void SwitchedCalls()
     {
@@ -812,6 +819,7 @@ public static class Programs
         }
         var running = new List<Thread>();
         var states = new Dictionary<int, Stack<int>>();
+        var calls = new Dictionary<int, Stack<long[]>>();
         Hooks.Exit(Begun(3));
         Console.WriteLine("ready");
         for (string line; (line = Console.In.ReadLine()) != null;)
@@ -822,6 +830,7 @@ public static class Programs
             if (words.Length > 1 && int.TryParse(words[1], out n) && !states.TryGetValue(n, out open))
             {
                 open = states[n] = new Stack<int>();
+                calls[n] = new Stack<long[]>();
             }
             switch (words[0])
             {
@@ -905,7 +914,7 @@ public static class Programs
                     open.Push(Switched.Enter(Rules(n), n));
                     break;
                 case "decide":
-                    open.Push(Switched.Decide(Rules(n), n));
+                    open.Push(Switched.Decide(Rules(n) | (words.Length > 2 ? 8 : 0), n));
                     break;
                 case "value":
                     Values.Value(words[2], int.Parse(words[3]) << 16, 128, null, n, open.Peek());
@@ -915,6 +924,41 @@ public static class Programs
                     break;
                 case "exit":
                     Switched.Exit(open.Pop(), n);
+                    break;
+                case "pass":
+                    Switched.Pass(open.Pop(), n);
+                    break;
+                case "begins":
+                    calls[n].Push(new long[1]);
+                    Switched.Begin(ref calls[n].Peek()[0], Rules(n), n);
+                    break;
+                case "starts":
+                    calls[n].Push(new long[1]);
+                    Switched.Resume(ref calls[n].Peek()[0], Rules(n) | (words.Length > 2 ? 8 : 0), n);
+                    break;
+                case "resume":
+                    Switched.Resume(ref calls[n].Peek()[0], Rules(n), n);
+                    break;
+                case "suspend":
+                    Hooks.Suspend(ref calls[n].Peek()[0], n);
+                    break;
+                case "end":
+                    Hooks.End(ref calls[n].Pop()[0], n);
+                    break;
+                case "fail":
+                    Hooks.Fail(new ApplicationException("as told"), ref calls[n].Pop()[0], n);
+                    break;
+                case "pieces":
+                    for (long call = 0; call >= 0; rounds++)
+                    {
+                        call = 0;
+                        Switched.Resume(ref call, Rules(n), n);
+                        bool more = call > 0;
+                        Hooks.Moved(more, ref call, n);
+                        Switched.Resume(ref call, Rules(n), n);
+                        Hooks.End(ref call, n);
+                        call = more ? 0 : -1;
+                    }
                     break;
                 case "error":
                     Switched.Error(new ApplicationException("as told"), open.Pop(), n);

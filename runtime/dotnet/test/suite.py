@@ -1065,6 +1065,58 @@ def test_auto_goes_down(folder):
     assert t.sums[20][0] == t.sums[20][6]
 
 
+def sign(event):
+    """Of an enter, an exit or an error, or of what a logical call does without."""
+    return "_+-!"[event.kind] if event.kind in (1, 2, 3) else "_"
+
+
+def test_switched_logical_calls(folder):
+    with SwitchedProcess(folder) as p:
+        p.tell("starts 2", "suspend 2", "begins 2", "begins 3", "resume 3", "suspend 3")  # 3 is off
+        p.request("level debug\nmode off")
+        # What began goes on, and what did not does not; nor does what begins now.
+        p.tell("resume 3", "end 3", "resume 2", "suspend 2", "end 2", "resume 2", "end 2", "starts 2", "suspend 2", "resume 2", "fail 2", "begins 2", "end 2")
+        p.request("level debug\nmode count")
+        p.tell("starts 2", "suspend 2", "resume 2", "end 2", "begins 3", "resume 3", "suspend 3", "resume 3", "end 3")
+        p.request("level debug\nmode aggregate")
+        p.tell("starts 5", "suspend 5", "resume 5", "fail 5")
+        p.request("level debug\nmode rules")
+        p.tell("begins 5", "resume 5", "end 5", "starts 6", "end 6")
+        t = p.end()
+    events = t.named("main").all()[2:]
+    equal("+2 -2 _2 +2 -2 _2 +2 -2 +5 -5 +5 !5 _5 +5 -5", " ".join(f"{sign(e)}{e.id}" for e in events), "records")
+    equal((1, 1, 1), (t.counts[2], t.counts[3], t.counts[6]), "counted")
+    assert 5 not in t.sums, "logical calls are not summed up"
+
+
+def test_values_go_with_logical_calls(folder):
+    with SwitchedProcess(folder) as p:
+        p.tell("decide 2 decided", "value 2 a 0", "pass 2", "starts 2 decided", "suspend 2")
+        p.tell("decide 3 decided", "value 3 a 0", "pass 3", "starts 3 decided", "suspend 3", "end 3")
+        # What is switched in between decides about neither.
+        p.tell("decide 2 decided", "value 2 b 0", "decide 3 decided", "value 3 b 0")
+        p.request("level debug\nmode off")
+        p.tell("pass 2", "starts 2 decided", "end 2", "end 2")
+        p.request("level debug\nmode rules")
+        p.tell("pass 3", "starts 3 decided", "end 3", "decide 5 decided", "value 5 c 0", "pass 5", "starts 5 decided", "end 5")
+        p.request("level debug\nmode record")
+        p.tell("starts 2 decided", "end 2")  # nothing was passed
+        t = p.end()
+    calls = [(f"{sign(e)}{e.id}", [v.value for v in values]) for e, values in t.named("main").valued() if e.id != 1]
+    equal([("+2", ["'a'"]), ("-2", []), ("+2", ["'b'"]), ("-2", []), ("_2", []), ("+5", ["'c'"]), ("-5", [])], calls, "calls with their values")
+
+
+def test_auto_counts_logical_calls(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE="1k") as p:
+        p.tell("starts 21", "suspend 21")
+        calls = p.tell("pieces 20")
+        p.tell("resume 21", "end 21", "pieces 20")
+        t = p.end()
+    equal([(2, [20])], [one[1:] for one in t.decisions][:1], "decisions")
+    equal(calls + 1, enters(t, 20) // 2 + t.counts[20], "calls, recorded or counted")
+    equal(2, enters(t, 21), "pieces of a call that is seldom")
+
+
 def test_auto_begins_again(folder):
     with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
         p.tell("until 20 2")

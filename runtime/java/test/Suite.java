@@ -80,6 +80,7 @@ public final class Suite {
         test("sampled by the second", Suite::sampledSecond);
         test("sampled at the end of the stack", Suite::sampledDeep);
         test("what is called too often", Suite::tooOften);
+        test("what is called too often for the ring", Suite::tooOftenForTheRing);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
         test("sums and kill -9", Suite::sumsKilled);
@@ -1475,6 +1476,18 @@ public final class Suite {
             equal(2 * calls[8] - forced, t.sums.get(8).calls(), "calls that are summed up by the rules");
             equal(calls[8] - 20 << 32 | calls[8] - 20, t.slow.get(8), "calls that are told by themselves: failed, and slow");
             equal(summed, t.sums.get(7).ended(), "calls that ended");
+        }
+    }
+
+    /** What no thread can reach is the rate, but the ring would begin anew. */
+    private static void tooOftenForTheRing(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.rate=50m", "-Dweave.trace.limit=1m")) {
+            boolean summed = false;
+            for (int i = 0; i < 1_000 && !summed; i++) {
+                p.tell("often 20");
+                summed = new TraceReader(p.trace).decided.containsKey(7);
+            }
+            check(summed, "the method is only summed up where the trace is full");
         }
     }
 

@@ -19,6 +19,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
+use crate::switches::{DECIDED, says_of_pieces};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::sync::Arc;
@@ -77,8 +78,6 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
-    /// In what there are no points beside calls yet.
-    pub no_points: Option<&'static str>,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -194,11 +193,11 @@ impl Binder<'_> {
             for &aspect in &aspects[first..=n] {
                 let mut binding = Binding::new(self, subject, aspect, follows);
                 for record in &aspect.2.record {
-                    if subject.switched.is_some() {
-                        records.state(&mut layer.keep);
-                    }
                     if subject.is_async && binding.is_late(record) {
                         continue; // the rule says `?`
+                    }
+                    if subject.switched.is_some() {
+                        records.state(&mut layer.keep);
                     }
                     if let Err(misfit) = binding.record(record, &mut records, &mut layer.keep) {
                         wrong.push(misfit);
@@ -206,17 +205,31 @@ impl Binder<'_> {
                 }
             }
         }
+        let mut logical = None;
         if let Some(says) = subject.switched {
             let none = OwnHooks::default();
             let mut binding = Binding::new(self, subject, (0, "", &none), follows);
-            if let Err(misfit) = binding.switched(says, &mut records, &mut layer.keep) {
-                wrong.push(misfit);
-            }
+            let (records, keep) = (&mut records, &mut layer.keep);
+            let bound = match subject.is_async && self.language == Language::CSharp {
+                true => {
+                    let decided = !records.enter.values.is_empty();
+                    let says = says_of_pieces(says);
+                    let says = if decided { says | DECIDED } else { says };
+                    logical = Some(says);
+                    match decided {
+                        true => binding.decided(says, records, keep),
+                        false => Ok(()),
+                    }
+                }
+                false => binding.switched(says, records, keep),
+            };
+            wrong.extend(bound.err());
         }
         if !wrong.is_empty() {
             return Err(wrong);
         }
         let mut bound = layer.bound(records);
+        bound.logical = logical;
         for (layer, call) in outer.into_iter().rev() {
             let inner = (!bound.is_empty()).then(|| Arc::new(bound.clone()));
             let values = bound.values;
@@ -281,6 +294,7 @@ impl Layer {
             values: records.names.into(),
             keep,
             around: None,
+            logical: None,
         }
     }
 }
@@ -769,6 +783,19 @@ impl<'b> Binding<'b> {
         };
         recorded.made.append(&mut made);
         recorded.values.push(call);
+        Ok(())
+    }
+
+    /// The calls around the values that a logical call begins with: they decide about it, in front of its first piece.
+    fn decided(&mut self, says: i32, records: &mut Records, keep: &mut Keep) -> Result<(), Misfit> {
+        let [decide, pass] =
+            ["Decide", "Pass"].map(|name| self.of_library(SWITCHED, name, &(0..0), 2));
+        let says = Meant::Constant(Word::Int(says.into()));
+        let mut call = self.call_with(&decide, &[says, id()], keep)?;
+        let of_call = [records.state(keep), id()];
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        records.enter.decides = Some(call);
+        records.enter.switched = Some(self.call_with(&pass, &of_call, keep)?);
         Ok(())
     }
 
@@ -1660,6 +1687,7 @@ fn listed(bound: &Option<Arc<Bound>>) -> String {
         values,
         keep,
         around: _,
+        logical: _,
     } = &**bound;
     format!(
         "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"

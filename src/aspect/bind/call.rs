@@ -20,6 +20,8 @@ pub struct Bound {
     pub keep: Keep,
     /// What is called in place of all that lies inside of these hooks.
     pub around: Option<Box<Around>>,
+    /// The method runs in pieces and can be switched: what its logical calls say to the hook library where they begin.
+    pub logical: Option<i32>,
 }
 
 /// A hook in the place of a body.
@@ -318,6 +320,9 @@ impl Bound {
 
     /// What decides about calls of a method that can be switched: what the rules say, as the hook library takes it.
     pub fn switched(&self) -> Option<i32> {
+        if self.logical.is_some() {
+            return self.logical;
+        }
         let decides = |call: &&Call| call.is_switch() && matches!(call.dest, Dest::State(_));
         match self.all().find(decides)?.operands.first()?.source {
             Source::Int(says) => Some(says),

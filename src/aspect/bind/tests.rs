@@ -221,7 +221,6 @@ fn bind_switched(
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
-        no_points: None,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -692,31 +691,42 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         Ty::class("System.String"),
         int(),
     ];
-    catalog.add(
-        "Weave.Runtime.Values".into(),
-        HookType {
-            ty: Ty::class("Weave.Runtime.Values"),
+    let method = |name: &str, parameters: &[Ty], result| HookMethod {
+        name: name.into(),
+        is_public: true,
+        signature: Signature {
+            this: None,
+            parameters: parameters.iter().cloned().map(value).collect(),
+            result,
+            generics: 0,
+            variadic: false,
+        },
+    };
+    let with_state = [&parameters[..], &[int()]].concat();
+    let values = [&parameters[..], &with_state];
+    let values = values.map(|parameters| method("Value", parameters, Ty::Void));
+    let calls = [
+        method("Decide", &[int(), int()], int()),
+        method("Pass", &[int(), int()], Ty::Void),
+    ];
+    for (name, methods) in [
+        ("Weave.Runtime.Values", values.to_vec()),
+        ("Weave.Runtime.Switched", calls.to_vec()),
+    ] {
+        let ty = HookType {
+            ty: Ty::class(name),
             is_interface: false,
             is_public: true,
-            methods: vec![HookMethod {
-                name: "Value".into(),
-                is_public: true,
-                signature: Signature {
-                    this: None,
-                    parameters: parameters.into_iter().map(value).collect(),
-                    result: Ty::Void,
-                    generics: 0,
-                    variadic: false,
-                },
-            }],
-        },
-    );
+            methods,
+        };
+        catalog.add(name.into(), ty);
+    }
     let raw = Parameter {
         name: Some("raw".into()),
         ty: Ty::Pointer(Arc::new(int())),
         out: false,
     };
-    let bound = |record: &str, returns: &str| {
+    let bound_as = |record: &str, returns: &str, switched: Option<i32>| {
         let rules =
             format!("version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\nrecord = \"{record}\"");
         let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
@@ -730,6 +740,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         };
         let subject = Subject {
             is_async: true,
+            switched,
             ..Subject::new(("App.Db", "Query"), &signature, ("App.dll", ""))
         };
         let binder = Binder {
@@ -737,16 +748,31 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
-            no_points: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
     };
+    let bound = |record: &str, returns: &str| bound_as(record, returns, None);
     let task = "System.Threading.Tasks.Task";
     assert_eq!(bound("key", task).unwrap().enter.len(), 1);
+    let switched = |record: &str, returns: &str| {
+        let bound = bound_as(record, returns, Some(0x10)).unwrap();
+        let first = bound.all().next().map(|call| &call.operands[0].source);
+        assert!(first.is_none_or(|says| *says == Source::Int(bound.logical.unwrap())));
+        let names = bound.all().map(|call| call.hook.name.to_string());
+        (bound.logical, names.collect::<Vec<_>>().join(" "))
+    };
+    // Its values are in front of its first piece: it is decided there, once.
+    assert_eq!(
+        switched("key", task),
+        (Some(0x18), "Decide Value Pass".to_owned())
+    );
+    assert_eq!(switched("raw?", task), (Some(0x10), String::new()));
+    let iterator = "System.Collections.Generic.IEnumerable";
+    assert_eq!(switched("key?", iterator), (Some(0x10), String::new()));
     assert_eq!(
         bound("raw", task).unwrap_err(),
-        "an `int*` cannot become an object"
+        "an `int*` cannot be recorded"
     );
     assert!(bound("raw?", task).unwrap().enter.is_empty());
     assert_eq!(
@@ -787,7 +813,6 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        no_points: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
@@ -1114,7 +1139,6 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let callee = Callee {
@@ -1447,7 +1471,6 @@ fn delegate(
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let subject = Subject::new(("App.Db", "Query"), method, ("App.dll", ""));
@@ -1565,7 +1588,6 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let owner = Ty::class("acme/Order");
@@ -1586,6 +1608,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         point: &point,
         when: Where::Before,
         passed: &[],
+        lacks_this: None,
         this: None,
         thrown: None,
         shown: "field-set in app.Main.main",

@@ -125,7 +125,7 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 16] = [
+const REASONS: [Reason; 19] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -142,6 +142,9 @@ const REASONS: [Reason; 16] = [
     Reason::MadeApart,
     Reason::PointOfStruct,
     Reason::AddressOfField,
+    Reason::HeldLock,
+    Reason::PointOfGeneric,
+    Reason::NoLines,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.
@@ -640,7 +643,7 @@ impl TypeMatcher<'_> {
 
     /// Whether an aspect of points means one.
     pub fn means_point(&self, at: &At, site: &PointSite<'_>) -> bool {
-        if at.kind != site.kind || at.line != site.line {
+        if at.kind != site.kind || (at.line != 0 && at.line != site.line) {
             return false;
         }
         let mapping = self.matcher.mapping.as_ref();

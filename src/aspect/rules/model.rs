@@ -187,6 +187,7 @@ pub struct At {
     pub params: Option<Params>,
     /// What is thrown: a type, by its full name.
     pub thrown: Option<Thrown>,
+    /// A source line; 0 for any.
     pub line: u32,
     /// Where it stands in the file.
     pub span: Range<usize>,

@@ -912,8 +912,11 @@ impl<'t> Parser<'t> {
                     _ => self.report(value.span(), "there is no such line", "expected 1 or more"),
                 }
             }
-            (PointKind::Line, _) => self.wrong_type(value, "`line`", "a number"),
-            (PointKind::MonitorEnter | PointKind::MonitorExit, DeValue::Boolean(true)) => {}
+            (
+                PointKind::Line | PointKind::MonitorEnter | PointKind::MonitorExit,
+                DeValue::Boolean(true),
+            ) => {}
+            (PointKind::Line, _) => self.wrong_type(value, "`line`", "a number, or true"),
             (PointKind::MonitorEnter | PointKind::MonitorExit, _) => {
                 self.wrong_type(value, &format!("`{word}`"), "true");
             }

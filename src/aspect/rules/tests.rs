@@ -1575,7 +1575,7 @@ fn points_are_of_one_kind_and_have_what_that_has() {
     let hook = "before = \"a.B.c()\"";
     for (at, said) in [
         ("line = 0", "there is no such line"),
-        ("line = \"7\"", "`line` is a number"),
+        ("line = \"7\"", "`line` is a number, or true"),
         ("monitor-enter = false", "`monitor-enter` is true"),
         (
             "throw = \"java.io.*\"",

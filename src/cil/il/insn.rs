@@ -58,6 +58,7 @@ pub mod op {
     pub const CASTCLASS: u16 = 0x74;
     pub const ISINST: u16 = 0x75;
     pub const CONV_R_UN: u16 = 0x76;
+    pub const UNBOX: u16 = 0x79;
     pub const THROW: u16 = 0x7a;
     pub const LDFLD: u16 = 0x7b;
     pub const LDFLDA: u16 = 0x7c;
@@ -68,7 +69,10 @@ pub mod op {
     pub const STOBJ: u16 = 0x81;
     pub const BOX: u16 = 0x8c;
     pub const NEWARR: u16 = 0x8d;
+    pub const LDELEMA: u16 = 0x8f;
+    pub const LDELEM_REF: u16 = 0x9a;
     pub const STELEM_REF: u16 = 0xa2;
+    pub const LDELEM: u16 = 0xa3;
     pub const UNBOX_ANY: u16 = 0xa5;
     pub const CONV_I: u16 = 0xd3;
     pub const ENDFINALLY: u16 = 0xdc;

@@ -103,6 +103,21 @@ impl<'a> Metadata<'a> {
         (low > 1).then(|| low - 1)
     }
 
+    /// The fields of a type (a `TypeDef` row): their rows; none where the file lists them elsewhere.
+    pub(crate) fn fields_of(&self, ty: u32) -> Range<u32> {
+        use column::type_def::FIELD_LIST;
+        if self.tables.rows(table::FIELD_PTR) > 0 {
+            return 0..0;
+        }
+        let list = |ty| {
+            let row = self.tables.row(table::TYPE_DEF, ty);
+            row.map(|row| row.get(FIELD_LIST))
+        };
+        let end = self.tables.rows(table::FIELD) + 1;
+        let start = list(ty).unwrap_or(end);
+        start..list(ty + 1).unwrap_or(end).min(end)
+    }
+
     /// The type that declares a field.
     pub(crate) fn owner_of_field(&self, field: u32) -> Option<u32> {
         let tables = &self.tables;

@@ -40,6 +40,22 @@ fn number(bytes: &mut &[u8]) -> Result<u32> {
     Ok(value)
 }
 
+/// Takes a compressed signed number off the front (ECMA-335 II.23.2): its sign is the last bit.
+fn signed(bytes: &mut &[u8]) -> Result<i32> {
+    let (value, size) = compressed(bytes).ok_or_else(cut_short)?;
+    *bytes = &bytes[size..];
+    let bits = match size {
+        1 => 6,
+        2 => 13,
+        _ => 28,
+    };
+    let magnitude = (value >> 1) as i32;
+    Ok(match value & 1 {
+        0 => magnitude,
+        _ => magnitude - (1 << bits),
+    })
+}
+
 impl<'a> Points<'a> {
     /// Reads a blob's header; `has_document` where the table names the method's one document.
     pub fn parse(mut blob: &'a [u8], has_document: bool) -> Result<Points<'a>> {
@@ -69,6 +85,38 @@ impl<'a> Points<'a> {
             }
             Some(record)
         })
+    }
+
+    /// Where lines begin, ascending, as far as they can be read; code without source is left out.
+    pub fn lines(&self) -> Vec<(u32, u32)> {
+        let mut lines = Vec::new();
+        let mut line: Option<u32> = None;
+        for record in self.records().map_while(Result::ok) {
+            let Record::Point {
+                pc,
+                hidden: false,
+                mut span,
+            } = record
+            else {
+                continue;
+            };
+            let mut read = || {
+                let height = number(&mut span)?;
+                // Without a height the width counts up.
+                match height {
+                    0 => number(&mut span)?,
+                    _ => signed(&mut span)? as u32,
+                };
+                match line {
+                    None => number(&mut span),
+                    Some(last) => Ok(last.wrapping_add_signed(signed(&mut span)?)),
+                }
+            };
+            let Ok(next) = read() else { break };
+            line = Some(next);
+            lines.push((pc, next));
+        }
+        lines
     }
 
     /// The first line that is named, and its document if it is not the method's first.
@@ -165,6 +213,7 @@ mod tests {
     fn positions_move_and_lines_stay() {
         let points = Points::parse(BLOB, true).unwrap();
         assert_eq!(points.first_line().unwrap(), Some((None, 10)));
+        assert_eq!(points.lines(), [(0, 10), (7, 9)]);
         let mut out = vec![5];
         let place = |pc| Some(if pc == 0 { 0 } else { pc + 10 });
         put_moved(&points, place, Some(40), &mut out).unwrap();
@@ -214,6 +263,7 @@ mod tests {
         fn no_bytes_panic(blob: Vec<u8>, has_document: bool, limit: u32) {
             if let Ok(points) = Points::parse(&blob, has_document) {
                 let _ = points.first_line();
+                let _ = points.lines();
                 let _ = points.records().count();
                 let place = |pc| (pc < limit).then_some(pc);
                 let _ = put_moved(&points, place, Some(limit), &mut vec![]);

@@ -6,6 +6,7 @@ use crate::cil::image::Image;
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::compressed;
 use crate::cil::metadata::schema::{column, table};
+use crate::cil::scan::Lines;
 use crate::error::{Error, Result};
 
 /// What sort of debugging information a file holds.
@@ -41,6 +42,12 @@ pub struct Pdb<'a> {
     pub(super) metadata: Metadata<'a>,
     /// The name of its file, if it is written to one of its own.
     pub(super) file_name: Option<&'a str>,
+}
+
+impl Lines for Pdb<'_> {
+    fn lines(&self, method: u32) -> Vec<(u32, u32)> {
+        Pdb::lines(self, method)
+    }
 }
 
 impl<'a> Pdb<'a> {
@@ -87,6 +94,14 @@ impl<'a> Pdb<'a> {
         let (points, document) = self.points(method).ok()??;
         let (other, line) = points.first_line().ok()??;
         Some((other.unwrap_or(document), line))
+    }
+
+    /// Where a method's lines begin, ascending.
+    pub fn lines(&self, method: u32) -> Vec<(u32, u32)> {
+        match self.points(method) {
+            Ok(Some((points, _))) => points.lines(),
+            _ => Vec::new(),
+        }
     }
 
     /// Where a method's points lie, with what they say of lines, as it stands.

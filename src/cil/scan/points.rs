@@ -1,66 +1,37 @@
 //! The points of a method, calls apart: fields, new objects, exceptions that are thrown and caught.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::ty::Ty;
+use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::cil::il::body::ClauseKind;
-use crate::cil::il::insn::{self, Form, op};
+use crate::cil::il::insn::{self, Form, Insn, op};
 use crate::cil::image::Image;
+use crate::cil::machines::Machines;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::{self, MethodSignature, kind};
-use crate::cil::metadata::tables::{token, token_row, token_table};
+use crate::cil::metadata::tables::{token_row, token_table};
+use crate::cil::scan::Lines;
+use crate::cil::scan::below::{Below, Stack};
+use crate::cil::scan::machine::{self, Made};
+use crate::cil::scan::types::Accessed;
 use crate::cil::scan::{sites, types};
-use crate::error::{Error, Kind, Result};
-
-/// A field that nobody else sets (II.23.1.5).
-const INIT_ONLY: u32 = 0x20;
+use crate::error::Result;
+use std::sync::Arc;
 
 const EXCEPTION: &str = "System.Exception";
-
-/// What a token of a field means.
-struct Field {
-    name: u32,
-    signature: u32,
-    /// The type that it names, a token.
-    owner: u32,
-    is_init_only: bool,
-}
-
-fn field(image: &Image<'_>, named: u32) -> Result<Field> {
-    let metadata = &image.metadata;
-    let row = metadata.tables.row(token_table(named), token_row(named))?;
-    let wrong = || Error::new(Kind::Malformed, "an access of no field");
-    match token_table(named) {
-        table::FIELD => Ok(Field {
-            name: row.get(column::field::NAME),
-            signature: row.get(column::field::SIGNATURE),
-            owner: token(
-                table::TYPE_DEF,
-                metadata
-                    .owner_of_field(token_row(named))
-                    .ok_or_else(wrong)?,
-            ),
-            is_init_only: row.get(column::field::FLAGS) & INIT_ONLY != 0,
-        }),
-        table::MEMBER_REF => {
-            let (name, signature, owner) = sites::member_ref(&row)?;
-            Ok(Field {
-                name,
-                signature,
-                owner,
-                is_init_only: false,
-            })
-        }
-        _ => Err(wrong()),
-    }
-}
 
 /// A point: what its token means, and the instruction.
 struct Found<'f, 'i, 'a> {
     image: &'i Image<'a>,
+    stack: &'f Stack<'i, 'a>,
     kind: PointKind,
     opcode: u16,
+    at: u32,
+    /// Of a line.
+    line: u32,
+    /// The instruction in front of it.
+    before: Option<Insn>,
     /// Of the field or the constructor.
     token: u32,
     /// A type, a token.
@@ -69,13 +40,47 @@ struct Found<'f, 'i, 'a> {
     name: &'f str,
     /// A replacement cannot set the field; what the address of a field is taken for may set it; the object is a delegate.
     is_special: bool,
+    /// The method whose code has it, if it is a state machine's (a `MethodDef` row), else 0.
+    inner: u32,
 }
 
 impl Found<'_, '_, '_> {
-    /// Whether it names a plain type, of which static methods of the assembly can speak.
-    fn is_plain_type(&self) -> bool {
-        matches!(token_table(self.owner), table::TYPE_DEF | table::TYPE_REF)
-            && !types::is_generic(self.image, self.owner)
+    /// The type that it names, of which other methods can speak.
+    fn accessed(&self) -> std::result::Result<Accessed, Reason> {
+        let image = self.image;
+        // A generic type's own definition means no instance.
+        if token_table(self.owner) == table::TYPE_DEF && types::is_generic(image, self.owner) {
+            return Err(Reason::PointOfGeneric);
+        }
+        let accessed = types::accessed(image, self.stack.method(), self.owner);
+        let accessed = accessed.map_err(|_| Reason::Unsupported)?;
+        match accessed.ty {
+            Ty::Named(_) => Ok(accessed),
+            _ => Err(Reason::Unsupported),
+        }
+    }
+
+    /// The object or struct whose field it is, as it lies on the stack.
+    fn target(&self, owner: &Accessed) -> Ty {
+        let below = || self.stack.below(self.at, self.before);
+        let reads = self.opcode == op::LDFLD;
+        let unknown = || Ty::Opaque(owner.ty.shown(Language::CSharp).into());
+        let pointer = || Ty::ByRef(Arc::new(owner.ty.clone()));
+        match owner.is_value {
+            Some(false) => owner.ty.clone(),
+            Some(true) if types::may_be_ref_struct(self.image, &owner.ty) => unknown(),
+            // What is set lies behind it, or what is there has an address.
+            Some(true) if !reads => pointer(),
+            Some(true) => match below() {
+                Some(Below::Pointer) => pointer(),
+                Some(Below::Value) => owner.ty.clone(),
+                _ => unknown(),
+            },
+            None => match below() {
+                Some(Below::Object) if self.opcode != op::STFLD => owner.ty.clone(),
+                _ => unknown(),
+            },
+        }
     }
 
     fn field(&self, replaced: bool) -> std::result::Result<Point, Reason> {
@@ -85,27 +90,30 @@ impl Found<'_, '_, '_> {
         if is_address && (replaced || self.is_special) {
             return Err(Reason::AddressOfField);
         }
-        if !self.is_plain_type() {
-            return Err(Reason::CallOfGeneric);
-        }
-        let is_class = token_table(self.owner) == table::TYPE_DEF
-            && types::is_value_type(image, token_row(self.owner)).is_ok_and(|is| !is);
-        if !is_static && !is_class {
-            return Err(Reason::PointOfStruct);
-        }
         let is_set = self.kind == PointKind::FieldSet;
-        if is_set && replaced && self.is_special {
+        if is_set && replaced && (self.is_special || self.is_own_final()) {
             return Err(Reason::SetOfFinal);
         }
+        let owner = self.accessed()?;
         let blob = image.metadata.blobs.get(self.signature);
-        let named = blob.and_then(|blob| types::field(image, self.owner, blob));
-        let (owner, ty) = named.map_err(|_| Reason::Unsupported)?;
-        check(&ty)?;
-        let target = (!is_static).then(|| owner.clone());
+        let ty = blob.and_then(|blob| types::field(image, &owner, blob));
+        let ty = match ty.map_err(|_| Reason::Unsupported)? {
+            Ty::Void => return Err(Reason::Unsupported),
+            // A ref struct may hold one.
+            ty if !is_static
+                && owner.is_value != Some(false)
+                && types::may_be_ref_struct(image, &owner.ty)
+                && types::may_be_ref_struct(image, &ty) =>
+            {
+                Ty::Opaque(ty.shown(Language::CSharp).into())
+            }
+            ty => ty,
+        };
+        let target = (!is_static).then(|| self.target(&owner));
         let value = is_set.then(|| ty.clone());
         Ok(Point {
             kind: self.kind,
-            owner,
+            owner: owner.ty,
             name: self.name.into(),
             takes: target.into_iter().chain(value).collect(),
             has_target: !is_static,
@@ -115,30 +123,44 @@ impl Found<'_, '_, '_> {
         })
     }
 
-    fn new_object(&self, replaced: bool) -> std::result::Result<Point, Reason> {
-        if !self.is_plain_type() {
-            return Err(Reason::CallOfGeneric);
+    /// Whether it is a field of a generic type of the assembly that is set but once.
+    fn is_own_final(&self) -> bool {
+        let metadata = &self.image.metadata;
+        let definition = signature::definition(metadata, self.owner).unwrap_or_default();
+        if token_table(definition) != table::TYPE_DEF || definition == self.owner {
+            return false;
         }
+        let fields = metadata.fields_of(token_row(definition));
+        let mut rows = fields.filter_map(|field| metadata.tables.row(table::FIELD, field).ok());
+        let named = rows
+            .find(|row| (metadata.strings).is(row.get(column::field::NAME), self.name.as_bytes()));
+        named.is_some_and(|row| sites::is_init_only(&row))
+    }
+
+    fn new_object(&self, replaced: bool) -> std::result::Result<Point, Reason> {
         if self.is_special {
             return Err(Reason::MadeApart);
         }
+        let owner = self.accessed()?;
         let blob = self.image.metadata.blobs.get(self.signature);
-        let named = blob.and_then(|blob| types::callee(self.image, self.owner, blob));
-        let (owner, parameters, _) = named.map_err(|_| Reason::Unsupported)?;
-        if owner.name().is_some_and(types::is_ref_struct) {
+        let takes = blob.and_then(|blob| types::constructor(self.image, &owner, blob));
+        let takes = takes.map_err(|_| Reason::Unsupported)?;
+        if owner.ty.name().is_some_and(types::is_ref_struct) {
             return Err(Reason::PointOfStruct);
         }
-        parameters.iter().try_for_each(check)?;
-        // Nothing says whether a type of another assembly is a struct. As an object it is either.
-        let result = match token_table(self.owner) == table::TYPE_REF && !replaced {
-            true => Ty::class("System.Object"),
-            false => owner.clone(),
+        let result = match owner.is_value {
+            // Nothing says whether a type of another assembly is a struct. As an object it is either.
+            None if !replaced => Ty::class("System.Object"),
+            Some(true) if types::may_be_ref_struct(self.image, &owner.ty) => {
+                Ty::Opaque(owner.ty.shown(Language::CSharp).into())
+            }
+            _ => owner.ty.clone(),
         };
         Ok(Point {
             kind: self.kind,
-            owner,
+            owner: owner.ty,
             name: ".ctor".into(),
-            takes: parameters.into(),
+            takes: takes.into(),
             has_target: false,
             result,
             is_tested: false,
@@ -146,9 +168,29 @@ impl Found<'_, '_, '_> {
         })
     }
 
+    fn source_line(&self) -> Point {
+        Point {
+            kind: self.kind,
+            owner: Ty::class("System.Object"),
+            name: "".into(),
+            takes: [].into(),
+            has_target: false,
+            result: Ty::Void,
+            is_tested: false,
+            // Any that says that this is .NET.
+            reference: 1,
+        }
+    }
+
+    /// Whether it names a plain type.
+    fn is_plain_type(&self) -> bool {
+        matches!(token_table(self.owner), table::TYPE_DEF | table::TYPE_REF)
+            && !types::is_generic(self.image, self.owner)
+    }
+
     fn exception(&self) -> std::result::Result<Point, Reason> {
         if self.kind == PointKind::Catch && !self.is_plain_type() {
-            return Err(Reason::CallOfGeneric);
+            return Err(Reason::PointOfGeneric);
         }
         let owner = match self.kind {
             PointKind::Catch => types::named(self.image, self.owner),
@@ -174,18 +216,11 @@ impl Found<'_, '_, '_> {
     }
 }
 
-/// Whether a static method can take it.
-fn check(ty: &Ty) -> std::result::Result<(), Reason> {
-    match ty {
-        Ty::Param { .. } => Err(Reason::CallOfGeneric),
-        Ty::Opaque(_) | Ty::Void => Err(Reason::Unsupported),
-        Ty::Named(named) => named.args.iter().try_for_each(check),
-        Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => check(inner),
-        Ty::Prim(_) => Ok(()),
-    }
-}
-
 impl PointDetails for Found<'_, '_, '_> {
+    fn inner(&self) -> u32 {
+        self.inner
+    }
+
     fn parameters(&self, each: &mut dyn FnMut(&str)) {
         signature::parameters(&self.image.metadata, 0, self.signature, each);
     }
@@ -194,6 +229,7 @@ impl PointDetails for Found<'_, '_, '_> {
         match self.kind {
             PointKind::FieldGet | PointKind::FieldSet => self.field(replaced),
             PointKind::New => self.new_object(replaced),
+            PointKind::Line => Ok(self.source_line()),
             _ => self.exception(),
         }
     }
@@ -219,10 +255,37 @@ fn is_read(image: &Image<'_>, code: &[u8], mut pc: u32) -> Result<bool> {
     Ok(false)
 }
 
-/// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read.
+/// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read. Those
+/// of a state machine are its method's.
 pub(super) fn each_point(
-    image: &Image<'_>,
+    (image, machines, lines): (&Image<'_>, &Machines, Option<&dyn Lines>),
     method: u32,
+    kinds: PointKinds,
+    each: EachPoint<'_>,
+) -> Result<()> {
+    let owner = image.metadata.owner_of_method(method);
+    if owner.is_some_and(|ty| machines.has_type(ty)) {
+        return Ok(());
+    }
+    match machines.of(method).filter(|machine| machine.ty != 0) {
+        None => points_of((image, lines), (method, None), kinds, each),
+        Some(machine) => {
+            for method in machine::source_methods(image, machine) {
+                let made = Made {
+                    image,
+                    ty: machine.ty,
+                };
+                points_of((image, lines), (method, Some(made)), kinds, each)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Shows the points of the code of a method, which may be a state machine's.
+fn points_of(
+    (image, lines): (&Image<'_>, Option<&dyn Lines>),
+    (method, made): (u32, Option<Made<'_, '_>>),
     kinds: PointKinds,
     each: EachPoint<'_>,
 ) -> Result<()> {
@@ -245,24 +308,35 @@ pub(super) fn each_point(
             kind: found.kind,
             ty: &type_name,
             name: found.name,
-            line: 0,
+            line: found.line,
             details: found,
         });
     };
+    let stack = Stack::new(image, method, body);
     let plain = |kind, opcode| Found {
         image,
+        stack: &stack,
         kind,
         opcode,
+        at: 0,
+        line: 0,
+        before: None,
         token: 0,
         owner: 0,
         signature: 0,
         name: "",
         is_special: false,
+        inner: made.map_or(0, |_| method),
     };
     if kinds.has(PointKind::Catch) {
+        let told = made.map(|made| made.told(body.code)).transpose()?;
         for clause in body.clauses() {
             let clause = clause?;
-            if clause.kind == ClauseKind::Catch {
+            let is_made = match (&made, &told) {
+                (Some(made), Some(told)) => made.has_handler(body.code, &clause, told)?,
+                _ => false,
+            };
+            if clause.kind == ClauseKind::Catch && !is_made {
                 let found = Found {
                     owner: clause.class_or_filter,
                     ..plain(PointKind::Catch, 0)
@@ -271,16 +345,40 @@ pub(super) fn each_point(
             }
         }
     }
-    let (mut pc, mut prefixes, mut last) = (0, None, 0);
+    let (mut pc, mut prefixes, mut last) = (0, None, None::<Insn>);
+    let mut lines = match lines {
+        Some(lines) if kinds.has(PointKind::Line) => lines.lines(method),
+        _ => Vec::new(),
+    };
+    // Control is in the line already.
+    lines.dedup_by_key(|(_, line)| *line);
+    let mut lines = lines.into_iter().peekable();
+    // How many instructions ago a type was asked for.
+    let mut asked = u32::MAX;
     while (pc as usize) < body.code.len() {
         let insn = insn::at(body.code, pc)?;
+        // A line begins with an instruction.
+        while lines.next_if(|(at, _)| *at < pc).is_some() {}
+        if let Some((at, line)) = lines.next_if(|(at, _)| *at == pc)
+            && prefixes.is_none()
+        {
+            let found = Found {
+                line,
+                ..plain(PointKind::Line, insn.opcode)
+            };
+            show(at, &found);
+        }
         pc = insn.end();
         if matches!(insn.form, Form::Prefix | Form::TokenPrefix) {
             _ = prefixes.get_or_insert(insn.pc);
             continue;
         }
         let at = prefixes.take().unwrap_or(insn.pc);
-        let before = std::mem::replace(&mut last, insn.opcode);
+        let before = last.replace(insn);
+        asked = match insn.opcode {
+            op::ISINST => 0,
+            _ => asked.saturating_add(1),
+        };
         let kind = match insn.opcode {
             op::LDFLD | op::LDSFLD | op::LDFLDA | op::LDSFLDA => PointKind::FieldGet,
             op::STFLD | op::STSFLD => PointKind::FieldSet,
@@ -292,25 +390,40 @@ pub(super) fn each_point(
             continue;
         }
         if kind == PointKind::Throw {
+            if let Some(made) = made
+                && asked < 6
+                && made.throws_on(body.code, pc)?
+            {
+                continue;
+            }
             show(at, &plain(kind, insn.opcode));
             continue;
         }
         let named = insn.token(body.code);
         if kind == PointKind::New {
             let resolved = sites::resolve(image, named)?;
+            if made.is_some_and(|made| made.owns(resolved.owner)) {
+                continue;
+            }
             let found = Found {
                 token: named,
                 owner: resolved.owner,
                 signature: resolved.signature,
-                is_special: matches!(before, op::LDFTN | op::LDVIRTFTN),
+                is_special: before
+                    .is_some_and(|insn| matches!(insn.opcode, op::LDFTN | op::LDVIRTFTN)),
                 ..plain(kind, insn.opcode)
             };
             show(at, &found);
             continue;
         }
-        let field = field(image, named)?;
+        let field = sites::field(image, named)?;
+        if made.is_some_and(|made| made.owns(field.owner)) {
+            continue;
+        }
         let name = metadata.strings.text(field.name)?;
         let found = Found {
+            at,
+            before,
             token: named,
             owner: field.owner,
             signature: field.signature,

@@ -106,6 +106,53 @@ impl CallDetails for Named<'_, '_, '_> {
     }
 }
 
+/// A field that nobody else sets (II.23.1.5).
+const INIT_ONLY: u32 = 0x20;
+
+/// What a token of a field means.
+pub(super) struct Field {
+    pub name: u32,
+    pub signature: u32,
+    /// The type that it names, a token.
+    pub owner: u32,
+    pub is_init_only: bool,
+}
+
+/// Whether only its type sets a field (a row of `Field`).
+pub(super) fn is_init_only(row: &Row<'_>) -> bool {
+    row.get(column::field::FLAGS) & INIT_ONLY != 0
+}
+
+/// What it means.
+pub(super) fn field(image: &Image<'_>, named: u32) -> Result<Field> {
+    let metadata = &image.metadata;
+    let row = metadata.tables.row(token_table(named), token_row(named))?;
+    let wrong = || Error::new(Kind::Malformed, "an access of no field");
+    match token_table(named) {
+        table::FIELD => Ok(Field {
+            name: row.get(column::field::NAME),
+            signature: row.get(column::field::SIGNATURE),
+            owner: token(
+                table::TYPE_DEF,
+                metadata
+                    .owner_of_field(token_row(named))
+                    .ok_or_else(wrong)?,
+            ),
+            is_init_only: is_init_only(&row),
+        }),
+        table::MEMBER_REF => {
+            let (name, signature, owner) = member_ref(&row)?;
+            Ok(Field {
+                name,
+                signature,
+                owner,
+                is_init_only: false,
+            })
+        }
+        _ => Err(wrong()),
+    }
+}
+
 /// What a token of a method means.
 pub(super) struct Resolved {
     name: u32,

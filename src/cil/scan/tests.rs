@@ -1,6 +1,7 @@
 use super::*;
 use crate::aspect::bind::ty::Language;
 use crate::aspect::bind::ty::Ty;
+use crate::aspect::point::PointKind;
 use crate::cil::testing::SHAPES;
 use std::fmt::Write;
 
@@ -319,4 +320,39 @@ fn signatures_are_shown_with_types() {
       void SetStateMachine(this ref Acme.Shapes.Steps.<Later>d__0; System.Runtime.CompilerServices.IAsyncStateMachine stateMachine, )
     Acme.Shapes.Shape`1+Nested`1+<>c__DisplayClass0_0
     ");
+}
+
+/// The type under way, and the points of all methods.
+struct Points(String, Vec<String>);
+
+impl Visitor for Points {
+    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        ty.name.clone_into(&mut self.0);
+        true
+    }
+
+    fn method(&mut self, _: u32, method: &Method<'_>) {
+        let mut kinds = PointKinds::default();
+        PointKind::ALL.iter().for_each(|kind| kinds.add(*kind));
+        method.details.points(kinds, &mut |site| {
+            let inner = ["", ", in its machine"][usize::from(site.details.inner() != 0)];
+            let (of, kind) = (&self.0, site.kind.word());
+            (self.1).push(format!("{of}.{}: {kind} {}{inner}", method.name, site.ty));
+        });
+    }
+}
+
+#[test]
+fn points_of_a_state_machine_are_those_of_the_source() {
+    for bytes in [
+        &include_bytes!("../../../tests/dotnet/fixtures/steps-release.dll")[..],
+        include_bytes!("../../../tests/dotnet/fixtures/steps-debug.dll"),
+    ] {
+        let mut points = Points(String::new(), Vec::new());
+        scan(&Image::parse(bytes).unwrap(), &mut points).unwrap();
+        assert_eq!(
+            points.1,
+            ["Steps`1.Tells: new System.Exception, in its machine"]
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! Types and signatures as hooks of one's own see them.
 
+use crate::aspect::bind::site::is_platform;
 use crate::aspect::bind::ty::{Named, Parameter, Prim, Signature, Ty};
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{impl_flag, param_flag, type_param_flag};
@@ -63,6 +64,99 @@ pub(crate) fn signature(image: &Image<'_>, method: u32, blob: u32) -> Option<Sig
     read_signature(image, method, blob).ok()
 }
 
+/// A type whose member an instruction names.
+pub(super) struct Accessed {
+    /// As the method has it that has the instruction.
+    pub ty: Ty,
+    /// Whether it is a struct; none where only its assembly says so.
+    pub is_value: Option<bool>,
+}
+
+impl Accessed {
+    /// The type arguments.
+    fn args(&self) -> &[Ty] {
+        match &self.ty {
+            Ty::Named(named) => &named.args,
+            _ => &[],
+        }
+    }
+}
+
+/// What a token of a type means in a method (a `MethodDef` row).
+pub(super) fn accessed(image: &Image<'_>, method: u32, ty: u32) -> Result<Accessed> {
+    let mut types = Types::new(image, method, true);
+    if token_table(ty) != table::TYPE_SPEC {
+        let is_value = match token_table(ty) {
+            table::TYPE_DEF => Some(is_value_type(image, token_row(ty))?),
+            _ => None,
+        };
+        let ty = types.named(ty, is_value == Some(true), Box::default())?;
+        return Ok(Accessed { ty, is_value });
+    }
+    let row = (image.metadata.tables).row(table::TYPE_SPEC, token_row(ty))?;
+    let blob = (image.metadata.blobs).get(row.get(column::type_spec::SIGNATURE))?;
+    let ty = types.ty(&mut Reader::new(blob), 0)?;
+    let is_value = match &ty {
+        Ty::Named(named) => Some(named.value),
+        Ty::Array(_) => Some(false),
+        Ty::Prim(_) => Some(true),
+        _ => None,
+    };
+    Ok(Accessed { ty, is_value })
+}
+
+/// A type of a member's signature, with the arguments of the type that has it.
+fn of_instance(ty: Ty, args: &[Ty]) -> Result<Ty> {
+    fn size(ty: &Ty) -> usize {
+        match ty {
+            Ty::Named(named) => 1 + named.args.iter().map(size).sum::<usize>(),
+            Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => 1 + size(inner),
+            _ => 1,
+        }
+    }
+    fn put(ty: &Ty, args: &[Ty]) -> Ty {
+        let within = |inner: &Arc<Ty>| Arc::new(put(inner, args));
+        match ty {
+            Ty::Param {
+                of_method: false,
+                index,
+            } => match args.get(usize::from(*index)) {
+                Some(arg) => arg.clone(),
+                None => Ty::Opaque("?".into()),
+            },
+            Ty::Array(inner) => Ty::Array(within(inner)),
+            Ty::ByRef(inner) => Ty::ByRef(within(inner)),
+            Ty::Pointer(inner) => Ty::Pointer(within(inner)),
+            Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
+                args: named.args.iter().map(|arg| put(arg, args)).collect(),
+                ..(**named).clone()
+            })),
+            other => other.clone(),
+        }
+    }
+    if args.is_empty() {
+        return Ok(ty);
+    }
+    let largest = args.iter().map(size).max().unwrap_or_default();
+    match size(&ty).saturating_mul(largest) > MAX_PARTS as usize {
+        true => Err(wrong("a type of too many parts")),
+        false => Ok(put(&ty, args)),
+    }
+}
+
+/// Whether a type may be a ref struct: it is one, or a struct of another assembly, of which only the platform's are known.
+pub(super) fn may_be_ref_struct(image: &Image<'_>, ty: &Ty) -> bool {
+    match ty {
+        Ty::Named(named) if named.value => {
+            named.by_ref_like
+                || !is_platform(&named.scope)
+                    && !own_name(image).is_ok_and(|own| *own == *named.scope)
+        }
+        Ty::ByRef(_) => true,
+        _ => false,
+    }
+}
+
 /// The type of a method that a call names (a token), its parameters and its result.
 pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, Vec<Ty>, Ty)> {
     let parsed = MethodSignature::parse(blob)?;
@@ -78,8 +172,8 @@ pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, 
     Ok((owner, parameters.collect::<Result<_>>()?, result))
 }
 
-/// The type of a field that an access names (a token), and what it holds.
-pub(super) fn field(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, Ty)> {
+/// What a field holds.
+pub(super) fn field(image: &Image<'_>, owner: &Accessed, blob: &[u8]) -> Result<Ty> {
     /// II.23.2.4.
     const FIELD: u8 = 0x06;
     let mut types = Types::new(image, 0, true);
@@ -88,12 +182,17 @@ pub(super) fn field(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, T
         return Err(wrong("not the signature of a field"));
     }
     reader.skip_modifiers()?;
-    let value = match token_table(owner) {
-        table::TYPE_DEF => is_value_type(image, token_row(owner))?,
-        _ => false,
-    };
-    let owner = types.named(owner, value, Box::default())?;
-    Ok((owner, types.ty(&mut reader, 0)?))
+    of_instance(types.ty(&mut reader, 0)?, owner.args())
+}
+
+/// What a constructor takes.
+pub(super) fn constructor(image: &Image<'_>, owner: &Accessed, blob: &[u8]) -> Result<Vec<Ty>> {
+    let parsed = MethodSignature::parse(blob)?;
+    let mut types = Types::new(image, 0, true);
+    let mut reader = Reader::new(parsed.parameters);
+    let parameters =
+        (0..parsed.count).map(|_| of_instance(types.ty(&mut reader, 0)?, owner.args()));
+    parameters.collect()
 }
 
 /// Whether this is a ref struct of the platform.

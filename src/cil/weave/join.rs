@@ -4,6 +4,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::{Attempt, Unwoven};
 use crate::aspect::woven::WovenType;
+use crate::cil::machines::{Machine, Sort};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::schema::table;
@@ -11,13 +12,13 @@ use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Hooks};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
-use crate::cil::weave::machines::{Machine, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo};
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver};
 use crate::cil::weave::runtime_async;
 use crate::cil::weave::state_machine::{self, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::Result;
+use rustc_hash::FxHashSet;
 
 /// All parts, joined.
 pub struct Joined<'i> {
@@ -103,6 +104,10 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     tail_calls: u32,
     /// Methods with state machines, not yet woven.
     machines: Vec<PlannedMachine>,
+    /// Methods with points in state machines: places in the plan and rows.
+    pointed: Vec<(usize, u32)>,
+    /// The methods of machines that have their points.
+    with_points: FxHashSet<u32>,
     types: Vec<WovenType>,
     /// What methods that the runtime suspends ask of what they await.
     awaited: runtime_async::Members,
@@ -124,6 +129,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             left: Vec::new(),
             tail_calls: 0,
             machines: Vec::new(),
+            pointed: Vec::new(),
+            with_points: FxHashSet::default(),
             types: Vec::new(),
             awaited: runtime_async::Members::default(),
             moves_fields: None,
@@ -148,6 +155,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         self.left.append(&mut part.left);
         self.tail_calls += part.tail_calls;
         self.machines.append(&mut part.machines);
+        self.pointed.append(&mut part.pointed);
         Ok(())
     }
 
@@ -196,7 +204,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             Err(reason) => return Err((*reason).into()),
         };
         let id = weaver.planned[planned.planned].id;
-        let mut logical = state_machine::Weaver::new(image, machine, id, tokens);
+        let says = weaver.logical(planned.planned);
+        let mut logical = state_machine::Weaver::new(image, machine, (id, says), tokens);
         let methods = self.methods(&logical, machine)?;
         // A machine gets a field, which gives other fields new rows.
         if !self.moves_fields() {
@@ -217,11 +226,12 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 constructor: None,
                 hooks: &[],
             };
+            let around = weaver.around_inner(&opened, planned.planned)?;
             let start = scratch.next_body();
             let outcome = logical.weave(
                 part,
                 &opened.body,
-                &shape,
+                (&shape, around.as_ref()),
                 &mut self.additions,
                 &mut scratch.rewrite,
                 &mut scratch.bodies.bytes,
@@ -229,6 +239,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             match outcome {
                 Ok(rewritten) => {
                     scratch.add_body((opened.method, opened.body.len as u32), start);
+                    self.with_points.insert(opened.method);
                     let place = planned.planned;
                     let edits = &mut self.edits;
                     let lines = weaver.move_lines(place, &opened, &rewritten, scratch, edits);
@@ -276,6 +287,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             image: weaver.image,
             tokens,
             id,
+            says: weaver.logical(planned.planned),
         };
         let start = scratch.next_body();
         let rewritten = logical.weave(
@@ -293,6 +305,50 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             weaver.set_file(ty, document);
         }
         weaver.record(ty, (id, line), &opened, &mut scratch.descriptors)?;
+        Ok(())
+    }
+
+    /// Weaves the points that a method (its place in the plan) has in its state machine, where its logical call is not woven with them.
+    fn add_points(&mut self, place: usize, scratch: &mut Scratch) -> Result<()> {
+        let weaver = self.weaver;
+        let (_, calls) = weaver.points(&weaver.planned[place]);
+        for calls in calls.chunk_by(|a, b| a.inner == b.inner) {
+            let inner = calls[0].inner;
+            if self.with_points.contains(&inner) {
+                continue;
+            }
+            match self.weave_points(place, inner, scratch) {
+                Ok(()) => {}
+                Err(Unwoven::Left(reason)) => {
+                    let left = weaver.left(place, inner, reason);
+                    let found = self.types.binary_search_by_key(&left.ty, |ty| ty.ty);
+                    let at = found.unwrap_or_else(|at| at);
+                    if found.is_err() {
+                        let name = weaver.image.type_name(left.ty)?;
+                        let ty = WovenType::new(left.ty, &name, "", 1);
+                        self.types.insert(at, ty);
+                    }
+                    self.types[at].left.push(left);
+                }
+                Err(Unwoven::Failed(e)) => {
+                    let label = weaver.image.metadata.method_label(inner);
+                    return Err(e.in_method(label));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn weave_points(&mut self, place: usize, inner: u32, scratch: &mut Scratch) -> Attempt<()> {
+        let weaver = self.weaver;
+        let opened = weaver.open(inner)?;
+        let Some(around) = weaver.around_inner(&opened, place)? else {
+            return Ok(());
+        };
+        let start = scratch.next_body();
+        let rewritten = weaver.weave_inner(&opened, &around, &mut self.additions, scratch)?;
+        scratch.add_body((opened.method, opened.body.len as u32), start);
+        weaver.move_lines(place, &opened, &rewritten, scratch, &mut self.edits);
         Ok(())
     }
 
@@ -320,7 +376,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     fn moves_fields(&mut self) -> bool {
         *self.moves_fields.get_or_insert_with(|| {
             let kickoffs = self.machines.iter().map(|m| m.machine.kickoff);
-            let left = self.left.iter().copied().chain(kickoffs);
+            let pointed = self.pointed.iter().map(|(_, method)| *method);
+            let left = self.left.iter().copied().chain(kickoffs).chain(pointed);
             self.weaver.names_readable_fields() && tokens::is_possible(self.weaver.image, left)
         })
     }
@@ -331,6 +388,9 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         scratch.descriptors.begin();
         for number in 0..self.machines.len() {
             self.add_machine(number, scratch)?;
+        }
+        for (place, _) in std::mem::take(&mut self.pointed) {
+            self.add_points(place, scratch)?;
         }
         let is_woven = |part: &JoinedPart| !part.bodies.list.is_empty();
         let redirects = !self.weaver.redirects.is_empty();

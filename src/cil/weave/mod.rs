@@ -8,7 +8,6 @@ pub(crate) mod code;
 pub mod constructor;
 pub(crate) mod import;
 pub mod join;
-pub mod machines;
 pub mod ordinary;
 pub(crate) mod own;
 pub mod part;

@@ -42,6 +42,10 @@ pub struct Tokens {
     pub awaited: u32,
     /// `void Follow(System.Threading.Tasks.Task, ref int64, int32)`
     pub follow: u32,
+    /// `void Switched.Begin(ref int64, int32, int32)`
+    pub begin_switched: u32,
+    /// `void Switched.Resume(ref int64, int32, int32)`
+    pub resume_switched: u32,
     /// The class `System.Exception`.
     pub exception: u32,
 }
@@ -60,6 +64,23 @@ impl Tokens {
         }
     }
 
+    /// A logical call of the method `id` begins, behind what gives its number's address. One that can be switched says what
+    /// the rules do.
+    pub fn begin(&self, call: Snippet, id: u32, says: Option<i32>) -> Snippet {
+        match says {
+            Some(says) => said(call, says).hook(id, self.begin_switched),
+            None => call.hook(id, self.begin),
+        }
+    }
+
+    /// The same, where it runs.
+    pub fn resume(&self, call: Snippet, id: u32, says: Option<i32>) -> Snippet {
+        match says {
+            Some(says) => said(call, says).hook(id, self.resume_switched),
+            None => call.hook(id, self.resume),
+        }
+    }
+
     /// Those of ordinary methods.
     pub fn hooks(&self) -> Hooks {
         Hooks {
@@ -69,6 +90,11 @@ impl Tokens {
             exception: self.exception,
         }
     }
+}
+
+/// What the rules say, behind a call's number.
+fn said(call: Snippet, says: i32) -> Snippet {
+    call.op_u32(op::LDC_I4, says.cast_unsigned())
 }
 
 /// Facts of a method from outside its body.

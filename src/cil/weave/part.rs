@@ -10,6 +10,7 @@ use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
+use crate::cil::machines::{Machine, Machines, Sort};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::blob_set::BlobSet;
 use crate::cil::metadata::flags::has_il;
@@ -19,6 +20,7 @@ use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{token, token_row, token_table};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Frame, Rewritten, Signatures, Snippet};
+use crate::cil::scan;
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
 use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::around::{self, Layer, Split, Splits};
@@ -26,10 +28,9 @@ use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
 use crate::cil::weave::calls::ConstructorCalls;
 use crate::cil::weave::constructor::Calls;
 use crate::cil::weave::import::{Importer, Imports};
-use crate::cil::weave::machines::{Machine, Machines, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
-use crate::cil::weave::points;
+use crate::cil::weave::points::{self, Around};
 use crate::cil::weave::redirects::{self, Redirects};
 use crate::cil::weave::references::{self, Needs, References};
 use crate::cil::weave::tokens::{self, TokenPlaces};
@@ -87,6 +88,9 @@ pub struct Part {
     pub(crate) tokens: TokenPlaces,
     pub(crate) pdb: pdb::Edits,
     pub(crate) machines: Vec<PlannedMachine>,
+    /// The methods with points in state machines, which [`Joiner`](crate::cil::weave::join::Joiner) weaves, too: their places in the
+    /// plan and their rows.
+    pub(crate) pointed: Vec<(usize, u32)>,
     /// The other methods that stay as they were: `MethodDef` rows.
     pub(crate) left: Vec<u32>,
     /// Methods whose tail calls became ordinary calls.
@@ -158,6 +162,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     advice: advice.with(redirects.advice()),
                     logical: has_pairs && !machines.is_empty(),
                     by_runtime: has_pairs && machines.has_by_runtime(),
+                    switched: own().any(|bound| bound.logical.is_some()),
                     follows: redirects.follows(),
                     guard: own().any(needs_guard),
                 };
@@ -210,8 +215,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let behind = points::instruction(code, call.at)?.end();
         let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
         let is_static = row.get(column::method_def::FLAGS) & method_flag::STATIC != 0;
-        let in_machine = self.machines.has_type(ty + 1) || self.machines.of(method).is_some();
-        Ok(if in_machine {
+        let is_made = call.inner == 0
+            && (self.machines.has_type(ty + 1) || self.machines.of(method).is_some());
+        Ok(if is_made {
             Some(Reason::InStateMachine)
         } else if row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             Some(Reason::RuntimeAsync)
@@ -224,12 +230,65 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })
     }
 
-    /// The points of a method at which something is called.
-    fn points(&self, planned: &Planned) -> &'w [Redirected] {
+    /// What the logical calls of a planned method say where they begin, if they can be switched.
+    pub(crate) fn logical(&self, planned: usize) -> Option<i32> {
+        self.bound[self.planned[planned].bound? as usize].logical
+    }
+
+    /// Whether a planned method calls anything beside the hooks of the library.
+    fn calls_more(&self, planned: &Planned) -> bool {
+        let bound = planned.bound.map(|place| &self.bound[place as usize]);
+        bound.is_some_and(|bound| bound.logical.is_none() || !bound.is_empty())
+    }
+
+    /// The points of a method at which something is called: those in its own code, and those in its state machine.
+    pub(crate) fn points(&self, planned: &Planned) -> (&'w [Redirected], &'w [Redirected]) {
         let place = (planned.ty, planned.index);
         let start = (self.points).partition_point(|call| (call.ty, call.index) < place);
         let end = (self.points).partition_point(|call| (call.ty, call.index) <= place);
-        &self.points[start..end]
+        let all = &self.points[start..end];
+        all.split_at(all.partition_point(|call| call.inner == 0))
+    }
+
+    /// What goes around points of a method that is open; `extra` is the number of other new locals.
+    fn around(&self, opened: &Opened<'_>, extra: u32, calls: &[Redirected]) -> Attempt<Around> {
+        let inner = calls.first().map_or(0, |call| call.inner);
+        let takes_line = |call: &Redirected| {
+            let placed = self.all[call.redirect as usize].placed.as_ref();
+            placed.is_some_and(|placed| placed.passed.contains(&Passed::Line))
+        };
+        let lines = match &self.pdb {
+            Some(pdb) if calls.iter().any(takes_line) => pdb.lines(opened.method),
+            _ => Vec::new(),
+        };
+        let machine = (inner != 0).then(|| self.image.metadata.owner_of_method(inner));
+        let method = points::Method {
+            image: self.image,
+            imports: &self.imports,
+            tokens: &self.redirects,
+            redirects: self.all,
+            body: &opened.body,
+            locals: points::count_of_locals(opened.locals) + extra,
+            lines: &lines,
+            field_of_this: (machine.flatten())
+                .and_then(|machine| scan::machine::field_of_this(self.image, machine)),
+        };
+        Ok(method.around(calls)?.ok_or(Reason::Unsupported)?)
+    }
+
+    /// What goes around the points in a method of a state machine, of a method by its place in the plan.
+    pub(crate) fn around_inner(
+        &self,
+        opened: &Opened<'_>,
+        place: usize,
+    ) -> Attempt<Option<Around>> {
+        let (_, calls) = self.points(&self.planned[place]);
+        let start = calls.partition_point(|call| call.inner < opened.method);
+        let end = calls.partition_point(|call| call.inner <= opened.method);
+        match &calls[start..end] {
+            [] => Ok(None),
+            calls => self.around(opened, 0, calls).map(Some),
+        }
     }
 
     /// The names of all methods that are planned, if they are numbered.
@@ -343,6 +402,12 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let positions = image.metadata.method_positions(number + 1)?;
         for (place, planned) in (first..).zip(planned) {
             let method = image.metadata.method_at(positions.start + planned.index)?;
+            if !self.points(planned).1.is_empty() {
+                part.pointed.push((place, method));
+                if planned.advice == Advice::default() {
+                    continue;
+                }
+            }
             let woven = scratch.bodies.list.len();
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
@@ -358,17 +423,17 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         Err(Reason::StateMachine.into())
                     }
                     // Values are recorded where the method begins, in front of its first piece: an iterator begins later.
-                    Some(machine) if planned.bound.is_some() && machine.sort != Sort::Async => {
+                    Some(machine) if self.calls_more(planned) && machine.sort != Sort::Async => {
                         Err(Reason::StateMachine.into())
                     }
                     Some(machine) => {
                         let this = (number + 1, this.as_ref());
-                        let values = match planned.bound {
-                            Some(_) => {
+                        let values = match self.calls_more(planned) {
+                            true => {
                                 let what = What::Values(place, method);
                                 self.weave_method(what, this, tokens, (part, ty), scratch)
                             }
-                            None => Ok(0),
+                            false => Ok(0),
                         };
                         match values {
                             Ok(_) => {
@@ -381,6 +446,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                             Err(e) => Err(e),
                         }
                     }
+                    // Of an image whose machines are not known.
+                    None if self.logical(place).is_some() => Err(Reason::StateMachine.into()),
                     None => {
                         let this = (number + 1, this.as_ref());
                         let what = What::Method(place, method);
@@ -498,7 +565,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         let pair = planned.advice.without(Advice::OWN);
         let inner = split.inner.as_deref();
-        let is_plain = pair == Advice::default() && self.points(planned).is_empty();
+        let is_plain = pair == Advice::default() && self.points(planned).0.is_empty();
         let named = match is_plain && inner.is_none() {
             true => {
                 let start = scratch.next_body();
@@ -642,21 +709,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         // What calls a hook in the place of the body has none of its points.
         let points = match opened.is_made() {
             true => &[],
-            false => self.points(planned),
+            false => self.points(planned).0,
         };
         let around = match points {
             [] => None,
-            calls => {
-                let method = points::Method {
-                    image: self.image,
-                    imports: &self.imports,
-                    tokens: &self.redirects,
-                    redirects: self.all,
-                    body,
-                    locals: points::count_of_locals(opened.locals) + recipe.extra.1,
-                };
-                Some(method.around(calls)?.ok_or(Reason::Unsupported)?)
-            }
+            calls => Some(self.around(opened, recipe.extra.1, calls)?),
         };
         let mut locals = Vec::new();
         if let Some(around) = &around {
@@ -704,6 +761,32 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         scratch.own = own_code;
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         Ok(rewritten)
+    }
+
+    /// Appends the new body of a method that gets only what goes around its points.
+    pub(crate) fn weave_inner(
+        &self,
+        opened: &Opened<'_>,
+        around: &Around,
+        signatures: &mut dyn Signatures,
+        scratch: &mut Scratch,
+    ) -> Attempt<Rewritten> {
+        let tokens = self.tokens.as_ref().map_err(|reason| *reason)?;
+        let shape = MethodInfo {
+            result: opened.result,
+            locals: opened.locals,
+            constructor: None,
+            hooks: &[],
+        };
+        let body = &opened.body;
+        let planned = Planned::bare(0, 0);
+        let mut recipe = ordinary::recipe(body, &shape, &planned, tokens, &mut scratch.rewrite)?;
+        recipe.extra = around.extra();
+        recipe.points = Some(&around.points);
+        let Scratch {
+            rewrite, bodies, ..
+        } = scratch;
+        rewrite.rewrite(body, &recipe, signatures, &mut bodies.bytes)
     }
 
     /// Moves a method's debugging information; returns its document and first line.

@@ -26,10 +26,22 @@ use crate::cil::weave::import::{Importer, Imports};
 use crate::error::Result;
 use std::sync::Arc;
 
+/// What hooks can be told of the method that has a point, and of the point.
+struct Told {
+    names: [String; 3],
+    line: u32,
+}
+
 /// What goes around the points of a method, and the types of the locals that it takes, with their number.
 pub(crate) struct Around {
     pub points: Points,
     pub locals: (Vec<u8>, u32),
+}
+
+impl Around {
+    pub fn extra(&self) -> (&[u8], u32) {
+        (&self.locals.0, self.locals.1)
+    }
 }
 
 /// Type, name and parameters of a method, as hooks get them.
@@ -179,6 +191,10 @@ pub(crate) struct Method<'m, 'i, 'a> {
     pub body: &'m Body<'a>,
     /// The number of the first new local.
     pub locals: u32,
+    /// Where its lines begin, as far as hooks ask for them.
+    pub lines: &'m [(u32, u32)],
+    /// The field that keeps `this`, in a state machine.
+    pub field_of_this: Option<u32>,
 }
 
 impl Method<'_, '_, '_> {
@@ -192,24 +208,24 @@ impl Method<'_, '_, '_> {
             let placed = self.redirects[call.redirect as usize].placed.as_ref();
             placed.is_some_and(|placed| placed.passed.iter().any(|one| name_of(*one).is_some()))
         };
-        let names = match calls.iter().find(takes_names) {
-            Some(call) => names(self.image, call.ty, call.index)?,
-            None => Default::default(),
+        let mut told = Told {
+            names: match calls.iter().find(takes_names) {
+                Some(call) => names(self.image, call.ty, call.index)?,
+                None => Default::default(),
+            },
+            line: 0,
         };
         for same in calls.chunk_by(|a, b| a.at == b.at) {
-            if self.at(same, &names, &mut all)?.is_none() {
+            let next = self.lines.partition_point(|(pc, _)| *pc <= same[0].at);
+            told.line = next.checked_sub(1).map_or(0, |place| self.lines[place].1);
+            if self.at(same, &told, &mut all)?.is_none() {
                 return Ok(None);
             }
         }
         Ok(Some(all))
     }
 
-    fn at(
-        &self,
-        calls: &[Redirected],
-        names: &[String; 3],
-        all: &mut Around,
-    ) -> Result<Option<()>> {
+    fn at(&self, calls: &[Redirected], told: &Told, all: &mut Around) -> Result<Option<()>> {
         let insn = instruction(self.body.code, calls[0].at)?;
         let (mut before, mut behind) = (Code::default(), Code::default());
         let mut saved = Saved {
@@ -233,10 +249,10 @@ impl Method<'_, '_, '_> {
                     extras = Some(placed);
                     Some(())
                 }
-                Where::Before => self.before(placed, (method, names), &mut saved, &mut before, all),
+                Where::Before => self.before(placed, (method, told), &mut saved, &mut before, all),
                 Where::After => {
                     saved.save(self, placed, &mut before, all);
-                    let what = (insn.opcode, method, names);
+                    let what = (insn.opcode, method, told);
                     self.behind(placed, what, &saved, &mut behind, all)
                 }
             };
@@ -245,7 +261,7 @@ impl Method<'_, '_, '_> {
             }
         }
         if let Some(placed) = extras
-            && self.more(placed, names, &mut before).is_none()
+            && self.more(placed, told, &mut before).is_none()
         {
             return Ok(None);
         }
@@ -265,7 +281,7 @@ impl Method<'_, '_, '_> {
     fn before(
         &self,
         placed: &Placed,
-        (method, names): (u32, &[String; 3]),
+        (method, told): (u32, &Told),
         saved: &mut Saved,
         code: &mut Code,
         all: &mut Around,
@@ -277,7 +293,7 @@ impl Method<'_, '_, '_> {
             let other = code.branch(op::BRFALSE);
             code.op(op::DUP);
             code.op_u32(op::CASTCLASS, ty);
-            self.more(placed, names, code)?;
+            self.more(placed, told, code)?;
             code.op_u32(op::CALL, method);
             code.land(other);
             return Some(());
@@ -290,7 +306,7 @@ impl Method<'_, '_, '_> {
                 saved.load(placed, code);
             }
         }
-        self.more(placed, names, code)?;
+        self.more(placed, told, code)?;
         code.op_u32(op::CALL, method);
         Some(())
     }
@@ -298,7 +314,7 @@ impl Method<'_, '_, '_> {
     fn behind(
         &self,
         placed: &Placed,
-        (opcode, method, names): (u16, u32, &[String; 3]),
+        (opcode, method, told): (u16, u32, &Told),
         saved: &Saved,
         code: &mut Code,
         all: &mut Around,
@@ -320,7 +336,7 @@ impl Method<'_, '_, '_> {
         } else {
             saved.load(placed, code);
         }
-        self.more(placed, names, code)?;
+        self.more(placed, told, code)?;
         code.op_u32(op::CALL, method);
         Some(())
     }
@@ -339,18 +355,29 @@ impl Method<'_, '_, '_> {
 
     /// A new local.
     fn local(&self, ty: &Ty, all: &mut Around) -> Option<u32> {
+        // What nobody asks for has no type, and nothing lies in its local.
+        let object = Ty::class("System.Object");
+        let ty = match ty {
+            Ty::Opaque(_) => &object,
+            ty => ty,
+        };
         self.imports.put_type(ty, &mut all.locals.0)?;
         all.locals.1 += 1;
         Some(self.locals + all.locals.1 - 1)
     }
 
     /// What is passed that is not of the point.
-    fn more(&self, placed: &Placed, names: &[String; 3], code: &mut Code) -> Option<()> {
+    fn more(&self, placed: &Placed, told: &Told, code: &mut Code) -> Option<()> {
         for passed in &placed.passed {
             match (passed, name_of(*passed)) {
-                (_, Some(name)) => code.op_u32(op::LDSTR, self.imports.text(&names[name])?),
-                (Passed::This, _) => code.load_argument(0),
-                (Passed::Line, _) => code.int(0),
+                (_, Some(name)) => code.op_u32(op::LDSTR, self.imports.text(&told.names[name])?),
+                (Passed::This, _) => {
+                    code.load_argument(0);
+                    if let Some(field) = self.field_of_this {
+                        code.op_u32(op::LDFLD, field);
+                    }
+                }
+                (Passed::Line, _) => code.int(told.line as i32),
                 _ => {}
             }
         }

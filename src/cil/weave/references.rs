@@ -45,6 +45,8 @@ pub(crate) struct Needs {
     pub logical: bool,
     /// Those of methods that the runtime suspends.
     pub by_runtime: bool,
+    /// Those that begin logical calls that can be switched.
+    pub switched: bool,
     /// Those of calls that end when a task does.
     pub follows: bool,
     /// What guards hooks of one's own.
@@ -85,9 +87,16 @@ pub(crate) fn add(
     if !hooks {
         return Ok(references);
     }
-    let class = additions.string("Hooks");
-    let hooks = additions.row(table::TYPE_REF, &[scope, class, name])?;
-    let parent = encode(&coded::MEMBER_REF_PARENT, hooks).expect("a TypeRef has members");
+    let mut class = |class: &str| -> Result<u32> {
+        let class = additions.string(class);
+        let class = additions.row(table::TYPE_REF, &[scope, class, name])?;
+        Ok(encode(&coded::MEMBER_REF_PARENT, class).expect("a TypeRef has members"))
+    };
+    let parent = class("Hooks")?;
+    let switched = match needs.switched {
+        true => class("Switched")?,
+        false => 0,
+    };
 
     let class = |token| {
         let mut ty = vec![element::CLASS];
@@ -103,7 +112,7 @@ pub(crate) fn add(
     let task_type = task.map(class).unwrap_or_default();
     let call: &[u8] = &[element::BYREF, element::I8];
     let id: &[u8] = &[element::I4];
-    let mut hook = |wanted: bool, name: &str, parameters: &[&[u8]]| {
+    let mut of = |parent: u32, wanted: bool, name: &str, parameters: &[&[u8]]| {
         if !wanted {
             return Ok(0);
         }
@@ -116,6 +125,11 @@ pub(crate) fn add(
         additions.row(table::MEMBER_REF, &[parent, name, signature])
     };
     let e: &[u8] = &exception_type;
+    let begins = needs.switched;
+    let begin_switched = of(switched, begins, "Begin", &[call, id, id])?;
+    let resume_switched = of(switched, begins, "Resume", &[call, id, id])?;
+    let mut hook =
+        |wanted: bool, name: &str, parameters: &[&[u8]]| of(parent, wanted, name, parameters);
     let advice = needs.advice;
     references.tokens = Tokens {
         enter: hook(advice.has(Advice::ENTER), "Enter", &[id])?,
@@ -134,6 +148,8 @@ pub(crate) fn add(
         await_: hook(needs.by_runtime, "Await", &[&[element::BOOLEAN], call, id])?,
         awaited: hook(needs.by_runtime, "Awaited", &[call, id])?,
         follow: hook(task.is_some(), "Follow", &[&task_type, call, id])?,
+        begin_switched,
+        resume_switched,
         exception,
     };
     Ok(references)

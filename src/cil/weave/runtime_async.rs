@@ -51,6 +51,8 @@ pub(crate) struct Weaver<'w, 'i, 'a> {
     pub(crate) image: &'i Image<'a>,
     pub(crate) tokens: &'w Tokens,
     pub(crate) id: u32,
+    /// What a call that can be switched says where it begins.
+    pub(crate) says: Option<i32>,
 }
 
 /// The locals that the weaver adds in front of those of its handlers.
@@ -119,7 +121,7 @@ impl<'a> Weaver<'_, '_, 'a> {
         let extra = locals.types.concat();
         let recipe = Recipe {
             start: 0,
-            enter: self.on_call(enter, &locals, tokens.resume),
+            enter: tokens.resume(enter.local(op::LDLOCA, locals.own), self.id, self.says),
             exit: Exit::Always(self.on_call(none, &locals, tokens.end)),
             // What was awaited may have thrown it: then the call goes on first.
             error: self.on_call(

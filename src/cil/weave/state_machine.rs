@@ -10,14 +10,15 @@ use crate::aspect::attempt::Attempt;
 use crate::cil::il::body::Body;
 use crate::cil::il::insn::{self, Insn, op};
 use crate::cil::image::Image;
+use crate::cil::machines::{Machine, Sort, methods};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{element, kind};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
-use crate::cil::weave::machines::{Machine, Sort, methods};
 use crate::cil::weave::ordinary::{MethodInfo, Tokens};
+use crate::cil::weave::points::Around;
 use crate::error::Result;
 
 /// A type's methods by name; names of explicit implementations have the interface's in front.
@@ -62,6 +63,8 @@ pub(crate) struct Weaver<'w, 'a> {
     tokens: &'w Tokens,
     machine: Machine,
     id: u32,
+    /// What a call that can be switched says where it begins.
+    says: Option<i32>,
     /// The field with the call's number, as code of the machine names it.
     field: u32,
     /// The machine is generic: its field is another one in each instantiation.
@@ -80,7 +83,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
     pub(crate) fn new(
         image: &'w Image<'a>,
         machine: Machine,
-        id: u32,
+        (id, says): (u32, Option<i32>),
         tokens: &'w Tokens,
     ) -> Weaver<'w, 'a> {
         Weaver {
@@ -88,6 +91,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             tokens,
             machine,
             id,
+            says,
             field: 0,
             generic: false,
         }
@@ -182,12 +186,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .hook(self.id, hook)
     }
 
-    /// Appends a part's new body, or says why there is none; then `out` is as it was.
+    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points.
     pub(crate) fn weave(
         &self,
         part: &MachineMethod,
         body: &Body<'_>,
-        shape: &MethodInfo<'_>,
+        (shape, around): (&MethodInfo<'_>, Option<&Around>),
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -202,19 +206,23 @@ impl<'w, 'a> Weaver<'w, 'a> {
         }
         let none = Snippet::default();
         let hook = |token| self.on_this(none, token);
+        let resume = || {
+            let this = none.op(op::LDARG_0).op_u32(op::LDFLDA, self.field);
+            self.tokens.resume(this, self.id, self.says)
+        };
         let (mut enter, mut exit, mut error) = (none, Exit::Always(none), none);
         let mut before = Vec::new();
         match part.role {
             Role::AsyncMoveNext => {
                 before = self.at_builder_calls(body.code, &calls);
-                let resume = hook(self.tokens.resume);
+                let resume = resume();
                 match state_is_read(body.code, scratch) {
                     Some(pc) => before.insert(0, (pc, resume)),
                     None => enter = resume,
                 }
             }
             Role::MoveNext => {
-                enter = hook(self.tokens.resume);
+                enter = resume();
                 // No branch on the result: coverlet would count it.
                 exit = Exit::OfResult(hook(self.tokens.moved));
                 error = hook(self.tokens.fail);
@@ -232,10 +240,10 @@ impl<'w, 'a> Weaver<'w, 'a> {
             error,
             exception: self.tokens.exception,
             before: &before,
-            points: None,
+            points: around.map(|around| &around.points),
             result: shape.result,
             locals: shape.locals,
-            extra: (&[], 0),
+            extra: around.map_or((&[], 0), Around::extra),
         };
         scratch.rewrite(body, &recipe, additions, out)
     }
@@ -279,10 +287,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .find(|(insn, _)| insn.opcode == op::NEWOBJ && self.makes_machine(insn.token(code)));
         let &(made, _) = made.ok_or(Reason::StateMachine)?;
         let field = self.field_beside(made.token(code), additions)?;
-        let begin = Snippet::default()
-            .op(op::DUP)
-            .op_u32(op::LDFLDA, field)
-            .hook(self.id, self.tokens.begin);
+        let of_machine = Snippet::default().op(op::DUP).op_u32(op::LDFLDA, field);
+        let begin = self.tokens.begin(of_machine, self.id, self.says);
         Ok((made.end(), begin))
     }
 

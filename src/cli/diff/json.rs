@@ -116,6 +116,9 @@ fn numbers(n: &Numbers) -> Value {
     value["p90_ns"] = n.p90.into();
     value["p99_ns"] = n.p99.into();
     value["max_ns"] = (!n.counted).then_some(n.max).into();
+    if let Some(recorded) = n.estimated_from {
+        value["estimated_from"] = recorded.into();
+    }
     value["runs"] = runs.into();
     value
 }

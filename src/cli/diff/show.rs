@@ -5,17 +5,21 @@ use crate::cli::columns::{Cell, Columns, cut_labelled};
 use crate::cli::terminal::{BAD, GOOD, HOT};
 use crate::printable::printable;
 use crate::trace::diff::{Comparison, Numbers, Power, Row, Side, Sums};
-use crate::trace::units::{count, counted, duration};
+use crate::trace::units::{about, count, counted, duration};
 use std::io::{self, Write};
 
 /// What changed by less than this, in percent, has no colour where nothing was tested.
 const SMALL_PERCENT: f64 = 1.0;
 
-/// Before and after in one cell; once where they look the same.
+/// Before and after in one cell; once where they look the same. Estimates are marked.
 fn pair<T>(row: &Row, of: impl Fn(&Numbers) -> Option<T>, show: impl Fn(T) -> String) -> String {
     let [before, after] = [&row.before, &row.after].map(|side| {
-        let value = side.as_ref().and_then(&of);
-        value.map_or("-".to_owned(), &show)
+        let value = side
+            .as_ref()
+            .and_then(|n| Some((of(n)?, n.estimated_from.is_some())));
+        value.map_or("-".to_owned(), |(value, is_estimate)| {
+            about(show(value), is_estimate)
+        })
     });
     match before == after {
         true => after,
@@ -150,6 +154,13 @@ impl View<'_> {
                 doubts
                     .extend((p.notes.lines().iter()).map(|n| format!("{file}: {}", printable(n))));
             }
+        }
+        if !self.comparison.all.is_alike() {
+            doubts.push(
+                "calls are sampled on one side only: those methods, and all together, are not tested, and their callers have as \
+                 their own the time of calls that were not recorded"
+                    .to_owned(),
+            );
         }
         doubts
     }

@@ -1,7 +1,7 @@
 //! What people see, over traces made for the purpose.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, valued_symbols};
+use crate::trace::testing::{Chunk, TraceBuilder, sampled, shop, shop_symbols, valued_symbols};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -390,5 +390,35 @@ fn rows_by_value() {
     assert_eq!(
         json["all"]["before"]["self_ns"], 11_000,
         "only calls that fit count"
+    );
+}
+
+#[test]
+fn estimates_are_marked_and_a_side_that_is_not_sampled_is_told() {
+    let (text, _) = shown([&[sampled().bytes()], &[sampled().bytes()]], &[]);
+    assert!(text.contains("~200  ~8.00 µs"), "{text}");
+    assert!(
+        text.contains("note: DIR/after/0.wtrace: 2 methods are sampled"),
+        "{text}"
+    );
+    assert!(!text.contains("on one side only"), "{text}");
+    let (text, _) = shown([&[shop().bytes()], &[sampled().bytes()]], &[]);
+    assert!(text.contains("4 → ~200"), "{text}");
+    assert!(
+        text.contains("note: calls are sampled on one side only"),
+        "{text}"
+    );
+    let (json, _) = shown(
+        [&[sampled().bytes()], &[sampled().bytes()]],
+        &["--format", "json"],
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let place = "com.acme.Orders.place(int, String)";
+    let place = methods.iter().find(|m| m["label"] == place).unwrap();
+    assert_eq!(place["after"]["estimated_from"], 2);
+    assert_eq!(
+        (&place["after"]["calls"], &place["differs"]),
+        (&200.into(), &false.into())
     );
 }

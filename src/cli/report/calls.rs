@@ -42,6 +42,13 @@ pub(super) struct Call<'a> {
     cut: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     masked: Vec<&'a str>,
+    #[serde(skip_serializing_if = "is_one")]
+    weight: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it so
+fn is_one(weight: &u32) -> bool {
+    *weight == 1
 }
 
 fn outcome(call: &Listed) -> &'static str {
@@ -80,8 +87,11 @@ impl View<'_> {
         let mut heads = vec!["start", "total", "self"];
         heads.extend(logical.then_some("active"));
         heads.extend(many.then_some("trace"));
+        let sampled = calls.iter().any(|c| c.weight > 1);
+        heads.extend(sampled.then_some("stands for"));
         heads.extend(["thread", "ended"]);
-        let mut columns = Columns::new(heads).spare(&["start", "active", "self", "thread"]);
+        let mut columns =
+            Columns::new(heads).spare(&["start", "active", "stands for", "self", "thread"]);
         let shown = self.limit(calls.len());
         for call in &calls[..shown] {
             let mut cells: Vec<Cell> = vec![
@@ -92,6 +102,7 @@ impl View<'_> {
             let active = call.active.map_or("-".to_owned(), duration);
             cells.extend(logical.then(|| active.into()));
             cells.extend(many.then(|| (call.process + 1).to_string().into()));
+            cells.extend(sampled.then(|| count(call.weight.into()).into()));
             let thread = match printable(self.thread_of(call)) {
                 name if name.is_empty() => call.thread.to_string(),
                 name => cut_middle(&name, THREAD),
@@ -172,6 +183,7 @@ impl View<'_> {
                 values: values::json(&call.values),
                 cut: names(|v| v.cut),
                 masked: names(|v| v.masked),
+                weight: call.weight,
             }
         });
         calls.collect()

@@ -94,6 +94,8 @@ struct Method<'a> {
     counted: u64,
     #[serde(skip_serializing_if = "is_zero")]
     aggregated: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_from: Option<u64>,
     running: Option<u64>,
     cut: Option<u64>,
     errors: Option<u64>,
@@ -126,6 +128,8 @@ struct Thread<'a> {
     is_virtual: bool,
     daemon: bool,
     calls: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_from: Option<u64>,
     records: u64,
     busy_ns: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +171,8 @@ struct Node<'a> {
     parent: Option<u32>,
     label: &'a str,
     calls: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_from: Option<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     resumed: u64,
     running: u64,
@@ -307,6 +313,7 @@ impl View<'_> {
             calls: s.all_calls(),
             counted: s.counted,
             aggregated: s.aggregated,
+            estimated_from: s.estimated_from(),
             running: known(s.running),
             cut: known(s.cut),
             errors: known(s.errors),
@@ -336,6 +343,7 @@ impl View<'_> {
                 is_virtual: t.flags & THREAD_VIRTUAL != 0,
                 daemon: t.flags & THREAD_DAEMON != 0,
                 calls: t.calls,
+                estimated_from: t.scaled.estimated_from(t.calls),
                 records: t.tally.records,
                 busy_ns: t.busy,
                 cpu_ns: t.cpu,
@@ -389,6 +397,7 @@ impl View<'_> {
                 parent: n.parent,
                 label: self.label(n.method),
                 calls: n.calls,
+                estimated_from: n.scaled.estimated_from(n.calls),
                 resumed: n.resumed,
                 running: n.running,
                 errors: n.errors,

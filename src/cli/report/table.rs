@@ -11,7 +11,9 @@ use crate::trace::format::{POLICY_BLOCK, POLICY_DROP, POLICY_RING, THREAD_DAEMON
 use crate::trace::methods::split_label;
 use crate::trace::pattern;
 use crate::trace::summary::Stats;
-use crate::trace::units::{count, counted, date, date_and_ms, duration, moment, percent, share};
+use crate::trace::units::{
+    about, count, counted, date, date_and_ms, duration, moment, percent, share,
+};
 use crate::trace::window::{Part, local};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
@@ -270,8 +272,8 @@ impl View<'_> {
         ]);
         let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
         let quantile = |s: &Stats, share: f64| match s.quantile(share) {
-            Some(ns) if s.aggregated > 0 => format!("~{}", duration(ns)),
-            ns => known(ns),
+            Some(ns) => about(duration(ns), s.aggregated > 0 || s.scaled.is_any()),
+            None => known(None),
         };
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
@@ -281,22 +283,24 @@ impl View<'_> {
                 true => "-".to_owned(),
                 false => text,
             };
+            let scaled = |text: String| timed(about(text, s.scaled.is_any()));
+            let some = |n: u64| timed(about(count(n), n > 0 && s.scaled.is_any()));
             let own = timed(percent(s.own, busy));
             let mut cells: Vec<Cell> = vec![
-                timed(duration(s.own)).into(),
+                scaled(duration(s.own)).into(),
                 if hot {
                     Cell::styled(own, HOT)
                 } else {
                     own.into()
                 },
-                timed(duration(s.total)).into(),
+                scaled(duration(s.total)).into(),
                 timed(percent(s.total.saturating_sub(s.logical.waiting), whole)).into(),
             ];
             if logical {
                 let times = [s.logical.active, s.logical.waiting];
                 cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns)).into()));
             }
-            cells.push(count(s.all_calls()).into());
+            cells.push(about(count(s.all_calls()), s.scaled.is_any()).into());
             cells.extend(counted.then(|| count(s.counted).into()));
             cells.extend(aggregated.then(|| count(s.aggregated).into()));
             cells.extend([
@@ -307,9 +311,9 @@ impl View<'_> {
                 timed(duration(s.max)).into(),
             ]);
             let style = if s.errors > 0 { BAD } else { DIM };
-            cells.extend(errors.then(|| Cell::styled(timed(count(s.errors)), style)));
-            cells.extend(running.then(|| timed(count(s.running)).into()));
-            cells.extend(cut.then(|| timed(count(s.cut)).into()));
+            cells.extend(errors.then(|| Cell::styled(some(s.errors), style)));
+            cells.extend(running.then(|| some(s.running).into()));
+            cells.extend(cut.then(|| some(s.cut).into()));
             cells.extend(open.then(|| timed(count(s.logical.open)).into()));
             columns.row(cells, self.labels[i].clone());
         }
@@ -384,9 +388,9 @@ impl View<'_> {
             let mut cells = vec![
                 t.number.to_string(),
                 kind.to_owned(),
-                duration(t.busy),
+                about(duration(t.busy), t.scaled.is_any()),
                 percent(t.busy, analysis.processes[t.process].looked_at()),
-                count(t.calls),
+                about(count(t.calls), t.scaled.is_any()),
                 count(t.tally.records),
                 duration(t.tally.first),
                 duration(t.tally.last),

@@ -1,7 +1,9 @@
 //! What people see, over traces made for the purpose.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued};
+use crate::trace::testing::{
+    Chunk, TraceBuilder, sampled, shop, shop_symbols, shop_with_samples, valued, valued_symbols,
+};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -240,6 +242,94 @@ fn calls_that_are_summed_up_have_times() {
         );
         assert!(!text.contains("5,000"), "{text}");
     }
+}
+
+#[test]
+fn what_sampled_calls_come_to_is_marked() {
+    let traces = [("shop.wtrace", sampled().bytes())];
+    insta::assert_snapshot!(shown(&traces, ""));
+    insta::assert_snapshot!(shown(&traces, "--tree"));
+    insta::assert_snapshot!(shown(&traces, "--calls"));
+    let threads = shown(&traces, "--threads");
+    assert!(
+        threads.contains("~20.0 µs  100.0%   ~316       14"),
+        "{threads}"
+    );
+    let all = "--json --tree --calls";
+    let json: serde_json::Value = serde_json::from_str(&shown(&traces, all)).unwrap();
+    let of = |of: &str, label: &str, fields: &[&str]| -> Vec<serde_json::Value> {
+        let all = json[of].as_array().unwrap();
+        let found = all.iter().find(|one| one["label"] == label).unwrap();
+        fields.iter().map(|&field| found[field].clone()).collect()
+    };
+    let place = "com.acme.Orders.place(int, String)";
+    let sums = [
+        "calls",
+        "estimated_from",
+        "errors",
+        "self_ns",
+        "total_ns",
+        "p50_ns",
+        "max_ns",
+    ];
+    assert_eq!(
+        of("methods", place, &sums),
+        [200, 2, 100, 5_000, 8_000, 30, 50]
+    );
+    let node = ["calls", "estimated_from", "errors", "self_ns", "total_ns"];
+    assert_eq!(of("tree", place, &node), [200, 2, 100, 5_000, 8_000]);
+    assert_eq!(of("calls", place, &["weight", "total_ns"]), [100, 50]);
+    for (of, field) in [
+        ("methods", "estimated_from"),
+        ("tree", "estimated_from"),
+        ("calls", "weight"),
+    ] {
+        let main = &json[of].as_array().unwrap()[0];
+        assert_eq!(main["label"], "com.acme.Main.main(String[])");
+        assert!(main.get(field).is_none(), "{main}");
+    }
+    assert_eq!(json["threads"][0]["estimated_from"], 7);
+    // Nothing of this is there where each call stands for itself.
+    let plain = shop_shown("--json --tree --calls");
+    assert!(!plain.contains("estimated_from") && !plain.contains("weight"));
+}
+
+#[test]
+fn rows_by_value_are_scaled() {
+    let chunk = Chunk::records(1, 0, 0)
+        .sampled(3, 10)
+        .text_value(3, 0, false, "tea")
+        .enter(1, 3)
+        .exit(5, 3)
+        .text_value(3, 0, false, "tea")
+        .enter(1, 3)
+        .exit(7, 3);
+    let trace = TraceBuilder::new("", 1, 99)
+        .symbols(&valued_symbols(), 65_504, &[])
+        .push(chunk);
+    let text = shown(&[("a.wtrace", trace.bytes())], "--by item --json");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let row = &json["methods"][0];
+    let fields = ["value", "calls", "estimated_from", "total_ns"].map(|field| row[field].clone());
+    assert_eq!(
+        serde_json::json!(fields),
+        serde_json::json!(["tea", 11, 2, 57])
+    );
+}
+
+#[test]
+fn a_flame_graph_marks_estimates() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.svg");
+    let traces = [("a.wtrace", sampled().bytes())];
+    shown(&traces, &format!("--flame {}", path.display()));
+    let svg = std::fs::read_to_string(path).unwrap();
+    let place = "total ~8.00 µs (40.0%), self ~5.00 µs, ~200 calls (from 2 recorded), ~100 left by an exception";
+    assert!(svg.contains(place), "{svg}");
+    assert!(
+        svg.contains("total 20.0 µs (100.0%), self 19.9 µs, 1 call<"),
+        "{svg}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::View;
 use crate::cli::columns::{Cell, Columns, cut_method};
 use crate::cli::terminal::{BAD, DIM, HOT, Screen};
 use crate::trace::tree::Node;
-use crate::trace::units::{count, counted, duration, percent, share};
+use crate::trace::units::{about, count, counted, duration, percent, share};
 use std::io::{self, Write};
 
 /// The children of a node that are still to be shown. Not recursion: a thousand levels are allowed.
@@ -107,18 +107,24 @@ impl View<'_> {
         }
         let hot = share(node.total, whole) >= 50.0;
         let total = percent(node.total, whole);
+        let scaled = |text: String| about(text, node.scaled.is_any());
         let mut cells: Vec<Cell> = vec![
-            duration(node.total).into(),
+            scaled(duration(node.total)).into(),
             if hot {
                 Cell::styled(total, HOT)
             } else {
                 total.into()
             },
-            duration(node.own).into(),
-            count(node.calls).into(),
+            scaled(duration(node.own)).into(),
+            scaled(count(node.calls)).into(),
         ];
         let style = if node.errors > 0 { BAD } else { DIM };
-        cells.extend(errors.then(|| Cell::styled(count(node.errors), style)));
+        cells.extend(errors.then(|| {
+            Cell::styled(
+                about(count(node.errors), node.errors > 0 && node.scaled.is_any()),
+                style,
+            )
+        }));
         columns.row(cells, text);
     }
 }

@@ -126,6 +126,11 @@ pub fn follow<S: State>(
 
 /// The try that covers a pc.
 pub fn find(tries: &[Try], pc: u32) -> Option<Try> {
+    place_of(tries, pc).map(|i| tries[i])
+}
+
+/// Its place among them.
+pub fn place_of(tries: &[Try], pc: u32) -> Option<usize> {
     let i = tries.partition_point(|t| t.end <= pc);
-    tries.get(i).copied().filter(|t| t.start <= pc)
+    tries.get(i).is_some_and(|t| t.start <= pc).then_some(i)
 }

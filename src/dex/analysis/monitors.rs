@@ -7,6 +7,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
 use crate::dex::analysis::flow::{self, State};
 use crate::dex::format::code_item::{Code, Try};
+use crate::dex::format::insn::Insn;
 use crate::dex::format::opcodes::{THROW, op};
 
 /// A set of monitors that are held; equal numbers mean equal sets. 0 is none.
@@ -24,17 +25,33 @@ impl State for Stack {
 /// The monitors that each throwing instruction holds, in order of pc, without unreachable ones. As for ART,
 /// `monitor-exit` throws nothing.
 pub fn analyse(code: &Code<'_>, tries: &[Try]) -> Attempt<Vec<(u32, Held)>> {
+    let throws = |insn: Insn| insn.op().has(THROW) && insn.opcode != op::MONITOR_EXIT;
+    held(code, tries, throws)
+}
+
+/// The same of each instruction: what is held in front of it.
+pub fn everywhere(code: &Code<'_>, tries: &[Try]) -> Attempt<Vec<(u32, Held)>> {
+    held(code, tries, |_| true)
+}
+
+fn held(
+    code: &Code<'_>,
+    tries: &[Try],
+    is_wanted: impl Fn(Insn) -> bool,
+) -> Attempt<Vec<(u32, Held)>> {
     // A stack is the stack under its top, and the register that was locked. Stack 0 is empty.
     let mut stacks: Vec<(Held, u32)> = vec![(0, 0)];
     let mut held = Vec::new();
     flow::follow(code, tries, Stack(0), |stack, insn| {
+        if is_wanted(insn) {
+            held.push((insn.pc, stack.0));
+        }
         match insn.opcode {
             op::MONITOR_EXIT => {
                 stack.0 = stacks[stack.0 as usize].0;
                 return Ok(false);
             }
             op::MONITOR_ENTER => {
-                held.push((insn.pc, stack.0));
                 let top = (stack.0, insn.a);
                 let known = stacks[1..].iter().position(|s| *s == top);
                 stack.0 = known.map_or(stacks.len(), |i| i + 1) as u32;
@@ -42,7 +59,6 @@ pub fn analyse(code: &Code<'_>, tries: &[Try]) -> Attempt<Vec<(u32, Held)>> {
                     stacks.push(top);
                 }
             }
-            _ if insn.op().has(THROW) => held.push((insn.pc, stack.0)),
             _ => {}
         }
         match stacks.len() {

@@ -200,6 +200,7 @@ impl Chunk {
             section: inputs.section(member),
             own: facts.fields.of(class),
             hooks: self.own(inputs, code, planned)?,
+            points: inputs.points.get(member.planned as usize),
         };
         let place = self.begin();
         let (scratch, hooks) = (&mut self.lower, inputs.hooks);

@@ -172,6 +172,34 @@ pub(crate) fn first_line(file: &[u8], at: usize) -> Result<u32> {
     }
 }
 
+/// The lines of a `debug_info_item`: where each begins.
+pub(crate) fn lines(mut cursor: Cursor<'_>) -> Result<Vec<(u32, u32)>> {
+    let mut line = cursor.uleb32()?;
+    for _ in 0..cursor.uleb32()? {
+        cursor.uleb32()?;
+    }
+    let (mut pc, mut lines) = (0u32, vec![]);
+    loop {
+        match cursor.u8()? {
+            opcode @ dbg::SPECIAL.. => {
+                let adjusted = u32::from(opcode - dbg::SPECIAL);
+                let step = dbg::LINE_BASE + (adjusted % dbg::LINE_RANGE) as i32;
+                line = line.wrapping_add_signed(step);
+                pc = pc.saturating_add(adjusted / dbg::LINE_RANGE);
+                lines.push((pc, line));
+            }
+            dbg::ADVANCE_PC => pc = pc.saturating_add(cursor.uleb32()?),
+            dbg::ADVANCE_LINE => line = line.wrapping_add_signed(sleb32(&mut cursor)?),
+            dbg::END_SEQUENCE => return Ok(lines),
+            opcode => {
+                for _ in OPERANDS[usize::from(opcode)] {
+                    cursor.uleb32()?;
+                }
+            }
+        }
+    }
+}
+
 /// Moves one `debug_info_item`.
 struct Rewriter<'a, 'r> {
     cursor: Cursor<'a>,

@@ -9,6 +9,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::remap::Remap;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::lower::Hooks;
+use crate::dex::lower::insertions::Insertions;
 use crate::dex::lower::own_frame::Names;
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -30,6 +31,8 @@ pub(crate) struct Inputs<'j, 'a> {
     pub hooks: Hooks,
     /// What own hooks name.
     pub own: &'j Names,
+    /// What the planned methods get at their points; empty, if it is hooks that they get.
+    pub points: &'j [Insertions],
     /// New index of the string `this`, for bodies that take that as an argument.
     pub this: u32,
     pub present: Present,

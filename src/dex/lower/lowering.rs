@@ -1,6 +1,7 @@
 //! One code item, its method and hooks, and the memory to lower it.
 
 use super::branches::{Branch, Payload, Stops};
+use super::insertions::Insertions;
 use super::moves::Moves;
 use super::own_frame::Own;
 use super::registers::Scheme;
@@ -32,6 +33,8 @@ pub struct MethodInfo<'s> {
     pub own: OwnFields<'s>,
     /// Its hooks that see values.
     pub hooks: Option<Own<'s>>,
+    /// What it gets at its points, in place of hooks.
+    pub points: Option<&'s Insertions>,
 }
 
 /// New indexes of the hooks' method ids.

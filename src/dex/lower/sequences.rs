@@ -103,7 +103,7 @@ impl Lowering<'_, '_> {
                 0
             }
             Scheme::Moved { free } => {
-                self.put_arguments(prologue);
+                self.put_arguments(1, prologue);
                 if free <= 0xff {
                     registers::put_const(out, free, self.id);
                 } else if self.advice.has(Advice::ENTER) {
@@ -320,8 +320,8 @@ impl Lowering<'_, '_> {
         registers::put_one(out, op::THROW, exception);
     }
 
-    /// Appends the moves of the arguments to where they were before the frame grew by one.
-    fn put_arguments(&self, out: &mut Vec<u8>) {
+    /// Appends the moves of the arguments to where they were before the frame grew by so many registers.
+    pub(super) fn put_arguments(&self, by: u32, out: &mut Vec<u8>) {
         let mut to = self.code.locals();
         let this = (!self.method.is_static).then_some(b'L');
         let parameters = self.method.shorty.get(1..).unwrap_or(&[]);
@@ -330,7 +330,7 @@ impl Lowering<'_, '_> {
             if to + width.words() > u32::from(self.code.registers) {
                 break;
             }
-            registers::put_move(out, width, to, to + 1);
+            registers::put_move(out, width, to, to + by);
             to += width.words();
         }
     }

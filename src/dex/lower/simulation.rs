@@ -500,6 +500,7 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
         section: SECTION,
         own: OwnFields::NONE,
         hooks: None,
+        points: None,
     };
     let planned = Planned {
         ty: 0,
@@ -819,6 +820,7 @@ fn check_own(seed: u64, decisions: u64, advice: Advice, choice: u32) {
             line: 12,
             id: ID,
         }),
+        points: None,
     };
     let planned = Planned {
         ty: 0,

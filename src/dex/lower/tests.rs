@@ -4,7 +4,9 @@ use super::*;
 use crate::aspect::attempt::settle;
 use crate::aspect::bind::call::{Bound, Dest, Keep, Source};
 use crate::aspect::bind::ty::{Prim, Ty};
+use crate::dex::analysis::caught::Caught;
 use crate::dex::analysis::own_fields::OwnFields;
+use crate::dex::lower::insertions::{Insertion, Insertions};
 use crate::dex::testing::{Body, as_object, call as own_call, object, same, show};
 use std::sync::Arc;
 
@@ -37,6 +39,7 @@ fn method(shorty: &str) -> MethodInfo<'_> {
         section: 500,
         own: OwnFields::NONE,
         hooks: None,
+        points: None,
     }
 }
 
@@ -49,6 +52,7 @@ const CONSTRUCTOR: MethodInfo<'static> = MethodInfo {
     section: 500,
     own: OwnFields::NONE,
     hooks: None,
+    points: None,
 };
 
 fn map() -> Remap {
@@ -292,6 +296,87 @@ fn what_loops_or_is_long_is_no_leaf() {
     };
     assert!(is_leaf(&switch(3, 0)));
     assert!(!is_leaf(&switch(0xffff, 0xffff)));
+}
+
+/// What goes around points, each a call of a method that takes nothing.
+fn pointed(body: &Body, registers: u32, at: &[(u32, Option<Caught>, Option<Caught>)]) -> String {
+    let call = |caught: Option<Caught>, method| {
+        let mut out = vec![];
+        if caught.is_some() {
+            registers::put_invoke_static(&mut out, method, &[]);
+        }
+        out
+    };
+    let each = at.iter().map(|&(pc, behind, before)| Insertion {
+        pc,
+        behind: call(behind, 7),
+        before: call(before, 8),
+        behind_caught: behind.unwrap_or_default(),
+        caught: before.unwrap_or_default(),
+        replaces: false,
+    });
+    let points = Insertions {
+        at: each.collect(),
+        registers,
+        outs: 0,
+    };
+    let method = MethodInfo {
+        points: Some(&points),
+        ..method("II")
+    };
+    show(&lowered(body, method, Advice::default()).unwrap())
+}
+
+#[test]
+fn what_stands_at_points_is_in_the_tries_of_what_it_belongs_to() {
+    // sget v0, 5; goto +1; invoke-static {}; return v0; move-exception v0; return v1
+    let code = [0x0060, 5, 0x0128, 0x0071, 1, 0, 0x000f, 0x000d, 0x010f];
+    let body = Body::new(2, 1, &code).try_at(0, 6, &[(None, 7)]);
+    // Behind the last and in front of the first, too.
+    let (here, nowhere) = (Some(Caught::Here), Some(Caught::Nowhere));
+    let all_here = [(0, None, here), (2, here, None), (6, here, None)];
+    insta::assert_snapshot!(pointed(&body, 0, &all_here), @"
+    registers 2 ins 1 outs 0
+       0 invoke-static @8
+       3 sget v0, @5
+       5 invoke-static @7
+       8 goto -> 9
+       9 invoke-static @1
+      12 invoke-static @7
+      15 return v0
+      16 move-exception v0
+      17 return v1
+    try 0..15 all -> 16
+    ");
+    // Arguments are moved down where the frame grows, and no branch leads in front of that.
+    let apart = [(2, nowhere, nowhere), (6, nowhere, None)];
+    insta::assert_snapshot!(pointed(&body, 2, &apart), @"
+    registers 4 ins 1 outs 0
+       0 move v1, v3
+       1 sget v0, @5
+       3 invoke-static @7
+       6 invoke-static @8
+       9 goto -> 10
+      10 invoke-static @1
+      13 invoke-static @7
+      16 return v0
+      17 move-exception v0
+      18 return v1
+    try 1..3 all -> 17
+    try 9..13 all -> 17
+    ");
+    let below = Body::new(2, 1, &code).try_at(2, 6, &[(None, 7)]);
+    insta::assert_snapshot!(pointed(&below, 0, &[(2, Some(Caught::Below), None)]), @"
+    registers 2 ins 1 outs 0
+       0 sget v0, @5
+       2 invoke-static @7
+       5 goto -> 6
+       6 invoke-static @1
+       9 return v0
+      10 move-exception v0
+      11 return v1
+    try 2..9 all -> 10
+    ");
 }
 
 #[test]

@@ -66,6 +66,12 @@ impl Lowering<'_, '_> {
             Ok(())
         };
         for s in stretches.iter() {
+            if let Some(points) = self.method.points {
+                for range in points.protected(s, layout) {
+                    add(range, (s.list, target(s.ours)))?;
+                }
+                continue;
+            }
             let range = (layout.insn(s.start), layout.start(s.end));
             if range.0 < range.1 {
                 while let Some(begin) = begins.next_if(|b| b.1 <= range.0) {

@@ -336,7 +336,9 @@ impl<'i, 'a> File<'i, 'a> {
         if !matcher.bytes_may_match(source.file) {
             return Ok(Planned::default());
         }
-        let survey = cil::Survey::read(image);
+        let pdb = self.pdb.pdb();
+        let lines = pdb.as_ref().map(|pdb| pdb as &dyn cil::scan::Lines);
+        let survey = cil::Survey::read(image).with_lines(lines);
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let part = |types: Range<u32>| {
             let scanned = Scanned {

@@ -42,10 +42,6 @@ pub(crate) fn plan(
                     Code::Assembly => Language::CSharp,
                     Code::Class | Code::Dex => Language::Java,
                 },
-                no_points: match scanned.code {
-                    Code::Class | Code::Assembly => None,
-                    Code::Dex => Some("dex files"),
-                },
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,

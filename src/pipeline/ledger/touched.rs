@@ -141,10 +141,14 @@ impl Touched {
             let advice = same.map_or(Advice::ALL, |p| p.advice);
             Explained {
                 advice: match switched {
-                    Some(says) if hooks.as_deref() == Some(&[]) => {
-                        advice.without(Advice::OWN).with(Advice::of_switched(says))
+                    Some(says) => {
+                        let own = match hooks.as_deref() {
+                            Some(&[]) => Advice::OWN,
+                            _ => Advice::default(),
+                        };
+                        let rest = advice.without(Advice::LIBRARY.with(own));
+                        rest.with(Advice::of_switched(says))
                     }
-                    Some(says) => advice.with(Advice::of_switched(says)),
                     None => advice,
                 },
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),

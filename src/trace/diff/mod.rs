@@ -25,6 +25,8 @@ use significance::Design;
 pub struct Sums {
     /// Calls, those included that were only counted.
     pub calls: u64,
+    /// Of these, those for which no recorded call stands.
+    pub seen: u64,
     /// Time in the method itself.
     pub own: u64,
     /// Time from enter to end; of recursive calls the outermost counts.
@@ -39,6 +41,7 @@ impl Sums {
     fn of(stats: &Stats) -> Sums {
         Sums {
             calls: stats.all_calls(),
+            seen: stats.scaled.recorded_of(stats.all_calls()),
             own: stats.own,
             total: stats.total,
             errors: stats.errors,
@@ -49,6 +52,7 @@ impl Sums {
     fn since(self, before: Sums) -> Sums {
         Sums {
             calls: self.calls.saturating_sub(before.calls),
+            seen: self.seen.saturating_sub(before.seen),
             own: self.own.saturating_sub(before.own),
             total: self.total.saturating_sub(before.total),
             errors: self.errors.saturating_sub(before.errors),
@@ -176,6 +180,8 @@ pub struct Numbers {
     pub counted: bool,
     /// Some calls were summed up by their process: how their own times spread is not known.
     pub aggregated: bool,
+    /// Calls of all runs that were recorded, if sums and quantiles are estimates from those.
+    pub estimated_from: Option<u64>,
     /// Each run.
     pub runs: Vec<Sums>,
 }
@@ -285,6 +291,16 @@ impl Row {
         !sides.into_iter().any(|side| side.counted)
     }
 
+    /// Whether runs of the two sides can be told apart by nothing but a change: not where calls are sampled on one of them,
+    /// where numbers are of another kind.
+    pub fn is_alike(&self) -> bool {
+        let sampled = |side: &Option<Numbers>| side.as_ref().map(|n| n.estimated_from.is_some());
+        match (sampled(&self.before), sampled(&self.after)) {
+            (Some(before), Some(after)) => before == after,
+            _ => true,
+        }
+    }
+
     /// Whether the own times of single calls are known on both sides.
     fn has_single_calls(&self) -> bool {
         let sides = [&self.before, &self.after].into_iter().flatten();
@@ -384,6 +400,7 @@ fn typical(runs: &[Sums]) -> Sums {
     let of = |field: fn(&Sums) -> u64| median(runs.iter().map(field));
     Sums {
         calls: of(|s| s.calls),
+        seen: of(|s| s.seen),
         own: of(|s| s.own),
         total: of(|s| s.total),
         errors: of(|s| s.errors),
@@ -421,6 +438,7 @@ impl Side {
             max: stats.max,
             counted: stats.is_counted(),
             aggregated: stats.aggregated > 0,
+            estimated_from: stats.estimated_from(),
             runs,
         })
     }
@@ -430,6 +448,7 @@ impl Side {
             let mut all = Sums::default();
             for method in &run[..self.methods] {
                 all.calls = all.calls.saturating_add(method.calls);
+                all.seen = all.seen.saturating_add(method.seen);
                 all.own = all.own.saturating_add(method.own);
                 all.errors = all.errors.saturating_add(method.errors);
             }
@@ -437,8 +456,12 @@ impl Side {
             all
         };
         let runs: Vec<Sums> = self.sums.iter().map(sum).collect();
+        let stats = || self.analysis.stats[..self.methods].iter();
+        let estimates = stats().any(|s| s.scaled.is_any());
+        let recorded = stats().fold(0u64, |sum, s| sum.saturating_add(s.recorded()));
         Numbers {
             typical: typical(&runs),
+            estimated_from: estimates.then_some(recorded),
             runs,
             ..Numbers::default()
         }
@@ -531,10 +554,11 @@ fn test(
     let (mut tested, mut values) = (Vec::new(), Vec::new());
     for (i, row) in rows.iter().enumerate() {
         let own = pooled(row, |s| s.own);
-        if !row.is_timed() || !wanted(&row.method) || own == 0.0 || own < least {
+        if !row.is_timed() || !row.is_alike() || !wanted(&row.method) || own == 0.0 || own < least {
             continue;
         }
-        let calls = pooled(row, |s| s.calls);
+        // How calls spread is known of those that were recorded, however many they stand for.
+        let calls = pooled(row, |s| s.seen);
         let single = row.has_single_calls();
         let fits = |t: &&Test| (single || t.calls == 0) && calls >= t.calls as f64 * runs;
         for test in TESTS.iter().filter(fits) {
@@ -542,8 +566,10 @@ fn test(
             tested.push((Some(i), test));
         }
     }
-    values.push(all.values(TESTS[0].of, design));
-    tested.push((None, &TESTS[0]));
+    if all.is_alike() {
+        values.push(all.values(TESTS[0].of, design));
+        tested.push((None, &TESTS[0]));
+    }
     let family = Family::new(values, design, judgement.level);
     if family.power == Power::Untested {
         return (0, Power::Untested);

@@ -1,7 +1,7 @@
 //! Comparisons of made-up runs: noise comes from a generator with a seed, so that each run of the tests is the same.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, shop_symbols};
+use crate::trace::testing::{Chunk, TraceBuilder, sampled_symbols, shop_symbols};
 
 const MS: f64 = 1e6;
 
@@ -217,6 +217,7 @@ fn runs_are_summed_up_by_their_median() {
     let fib = of.rows[0].before.as_ref().unwrap();
     let expected = Sums {
         calls: 2,
+        seen: 2,
         own: 6_000_000,
         total: 6_000_000,
         errors: 0,
@@ -273,4 +274,59 @@ fn what_is_new_and_what_is_gone_both_have_their_place_in_the_tree() {
             ("com.acme.Maths.fib", [2, 0, 2], 0, 1),
         ]
     );
+}
+
+/// A run of which one of so many calls of `place` is recorded, of so many; each takes these milliseconds.
+fn sampled_run(noise: &mut Noise, ms: f64, calls: u64, one_of: u64) -> Trace {
+    let mut chunk = Chunk::records(1, 0, 0);
+    for _ in 0..calls / one_of {
+        let recorded = match one_of {
+            1 => chunk,
+            n => chunk.sampled(2, n),
+        };
+        chunk = recorded.enter(10, 2).exit(noise.busy(ms * MS), 2);
+    }
+    let trace = TraceBuilder::new("java shop", 1, 0)
+        .symbols(&sampled_symbols(), 65_504, &[])
+        .push(chunk);
+    Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()
+}
+
+fn sampled_runs(noise: &mut Noise, ms: f64, calls: u64, one_of: u64) -> Side {
+    let mut runs = Runs::new(Options::default());
+    for _ in 0..10 {
+        runs.add(&sampled_run(noise, ms, calls, one_of));
+        runs.end_run();
+    }
+    runs.finish(&[])
+}
+
+#[test]
+fn sampled_runs_are_compared_scaled_and_tested_by_what_was_recorded() {
+    let mut noise = Noise(5);
+    let mut of = |calls: u64, [before, after]: [u64; 2]| {
+        let before = sampled_runs(&mut noise, 5.0, calls, before);
+        let after = sampled_runs(&mut noise, 6.0, calls, after);
+        compare(&before, &after, Judgement::default(), &|_| true)
+    };
+    let tests =
+        |of: &Comparison| -> Vec<&str> { of.rows[0].tests.iter().map(|t| t.test.name).collect() };
+    // 40 of 400 calls are recorded: enough to tell how they spread.
+    let many = of(400, [10, 10]);
+    let place = &many.rows[0];
+    let [before, after] = place.sums();
+    assert_eq!((before.calls, before.seen), (400, 40));
+    assert!(before.own > 400 * 5_000_000 && after.own > 400 * 6_000_000);
+    assert_eq!(place.before.as_ref().unwrap().estimated_from, Some(400));
+    assert_eq!(tests(&many), ["self", "p50", "p10"]);
+    assert!(many.differs(place) && many.differs(&many.all));
+    // One of as many says nothing of that, though it stands for all.
+    let few = of(400, [400, 400]);
+    assert_eq!(few.rows[0].sums()[0].calls, 400);
+    assert_eq!(tests(&few), ["self"]);
+    // Where one side is sampled, the runs are of two kinds.
+    let uneven = of(400, [1, 10]);
+    assert!(!uneven.rows[0].is_alike() && !uneven.all.is_alike());
+    assert_eq!((tests(&uneven).len(), uneven.all.tests.len()), (0, 0));
+    assert!(!uneven.differs(&uneven.rows[0]));
 }

@@ -46,7 +46,8 @@ impl DiffTree {
                 places.push(place);
                 costs.resize(tree.nodes().len(), [Costs::default(); 2]);
                 let cost = &mut costs[place as usize][side];
-                cost.own = cost.own.saturating_add(mean(node.own));
+                // What calls below stand for is in them: or the times would not add up.
+                cost.own = cost.own.saturating_add(mean(node.own_apart()));
                 if !beyond {
                     cost.calls = cost.calls.saturating_add(mean(node.calls));
                     cost.total = cost.total.saturating_add(mean(node.total));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 28] = [
+pub const COLUMNS: [&str; 29] = [
     "trace",
     "command",
     "pid",
@@ -35,6 +35,7 @@ pub const COLUMNS: [&str; 28] = [
     "errors",
     "min_ns",
     "max_ns",
+    "weight",
 ];
 
 pub struct Csv<'a> {
@@ -100,6 +101,7 @@ impl<'a> Csv<'a> {
             &number(row.errors),
             &number(row.min),
             &number(row.max),
+            &number(row.weight),
         ])?;
         Ok(())
     }

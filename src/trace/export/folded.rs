@@ -18,9 +18,11 @@ pub struct Folded<'a> {
     of_method: Vec<u32>,
     /// Each stack: the one around it, the name of its innermost call, its number.
     stacks: Vec<(u32, u32, u64)>,
+    /// Of stacks with sampled calls right below, the time of calls for which those stand.
+    of_others: FxHashMap<u32, u64>,
     children: FxHashMap<(u32, u32), u32>,
-    /// The stack at hand and those around it.
-    open: Vec<u32>,
+    /// The stack at hand and those around it, and how many calls each stands for.
+    open: Vec<(u32, u32)>,
 }
 
 /// The stack without calls.
@@ -35,6 +37,7 @@ impl<'a> Folded<'a> {
             by_name: FxHashMap::default(),
             of_method: Vec::new(),
             stacks: Vec::new(),
+            of_others: FxHashMap::default(),
             children: FxHashMap::default(),
             open: Vec::new(),
         }
@@ -70,7 +73,7 @@ impl Sink for Folded<'_> {
     }
 
     fn open(&mut self, span: &Span, _: &Named) -> io::Result<()> {
-        let around = self.open.last().copied().unwrap_or(ROOT);
+        let around = self.open.last().map_or(ROOT, |&(stack, _)| stack);
         let key = (around, self.of_method[span.method]);
         let next = self.stacks.len() as u32;
         let stack = match self.children.get(&key) {
@@ -82,19 +85,31 @@ impl Sink for Folded<'_> {
             }
             None => around,
         };
-        self.open.push(stack);
+        self.open.push((stack, span.weight));
         Ok(())
     }
 
-    fn close(&mut self, _: &Span, end: &End, _: &Named) -> io::Result<()> {
-        if let Some(stack) = self.open.pop()
+    fn close(&mut self, span: &Span, end: &End, _: &Named) -> io::Result<()> {
+        let weight = u64::from(span.weight);
+        if let Some((stack, _)) = self.open.pop()
             && let Some((_, _, number)) = self.stacks.get_mut(stack as usize)
         {
             let more = match self.weight {
-                Weight::Own => end.own,
-                Weight::Calls => 1,
+                Weight::Own => end.own.saturating_mul(weight),
+                Weight::Calls => weight,
             };
             *number = number.saturating_add(more);
+        }
+        // The time of calls for which this one stands is in its caller's own.
+        if span.weight > 1
+            && self.weight == Weight::Own
+            && let Some(&(around, of_caller)) = self.open.last()
+            && span.weight > of_caller
+        {
+            let others = u64::from(span.weight - of_caller);
+            let time = (end.time - span.start).saturating_mul(others);
+            let known = self.of_others.entry(around).or_default();
+            *known = known.saturating_add(time);
         }
         Ok(())
     }
@@ -105,7 +120,9 @@ impl Sink for Folded<'_> {
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         let mut frames = Vec::new();
-        for &(mut around, name, number) in &self.stacks {
+        for (at, &(mut around, name, number)) in (0u32..).zip(&self.stacks) {
+            let of_others = self.of_others.get(&at).copied().unwrap_or(0);
+            let number = number.saturating_sub(of_others);
             if number == 0 {
                 continue;
             }

@@ -193,6 +193,8 @@ pub struct Span {
     pub method: usize,
     /// The logical call that it is a piece of, and whether it is the first.
     pub piece: Option<(u64, bool)>,
+    /// How many calls it stands for. Its times are its own.
+    pub weight: u32,
 }
 
 /// How a call ended.

@@ -26,6 +26,8 @@ pub struct Row<'a> {
     pub errors: Option<u64>,
     pub min: Option<u64>,
     pub max: Option<u64>,
+    /// How many calls a recorded one stands for.
+    pub weight: Option<u64>,
 }
 
 impl Row<'_> {
@@ -89,6 +91,7 @@ pub fn call<'a>(span: &'a Span, end: &End<'a>) -> Row<'a> {
         outcome: end.outcome,
         exception: end.exception,
         values: end.values,
+        weight: Some(span.weight.into()),
         ..Row::default()
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Counts, Format, Selection, Weight, processes, walk};
 use crate::trace::Trace;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued};
+use crate::trace::testing::{
+    Chunk, TraceBuilder, sampled, shop, shop_symbols, shop_with_samples, valued,
+};
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -584,4 +586,79 @@ proptest! {
         prop_assert_eq!(counts.len(), 1);
         prop_assert_eq!(&rows[0], &rows[1]);
     }
+}
+
+#[test]
+fn a_row_says_how_many_calls_it_stands_for() {
+    let traces = [Trace::from_bytes("a.wtrace", sampled().bytes()).unwrap()];
+    let (bytes, _) = export(Format::Csv, &Selection::default(), &traces);
+    let mut reader = csv::Reader::from_reader(&*bytes);
+    assert_eq!(&reader.headers().unwrap()[28], "weight");
+    let mut rows: Vec<[String; 3]> = (reader.records())
+        .map(|row| [11, 18, 28].map(|at| row.as_ref().unwrap()[at].to_owned()))
+        .collect();
+    let expected = [
+        ["take", "20", "100"],
+        ["<init>", "10", "1"],
+        ["place", "50", "100"],
+        ["place", "30", "100"],
+        ["fib", "10", "7"],
+        ["fib", "30", "7"],
+        ["main", "20000", "1"],
+    ];
+    assert_eq!(rows, expected);
+    let parquet = parquet_rows(export(Format::Parquet, &Selection::default(), &traces).0);
+    let weights: Vec<&String> = parquet.iter().map(|row| row.last().unwrap()).collect();
+    rows.iter_mut().for_each(|row| row[2] += " ");
+    let of_csv: Vec<String> = rows.iter().map(|row| row[2].trim().to_owned()).collect();
+    assert_eq!(weights, of_csv.iter().collect::<Vec<_>>());
+    // What is no recorded call stands for none.
+    let counting = shop().push(Chunk::counts(0, 77, &[(3, 5)]));
+    let traces = [Trace::from_bytes("a.wtrace", counting.bytes()).unwrap()];
+    let (bytes, _) = export(Format::Csv, &Selection::default(), &traces);
+    let mut reader = csv::Reader::from_reader(&*bytes);
+    for row in reader.records() {
+        let row = row.unwrap();
+        assert_eq!(&row[28], if &row[5] == "counted" { "" } else { "1" });
+    }
+}
+
+#[test]
+fn collapsed_stacks_add_up_where_calls_stand_for_others() {
+    let traces = [Trace::from_bytes("a.wtrace", sampled().bytes()).unwrap()];
+    let of = |weight| {
+        let (bytes, _) = export(Format::Folded(weight), &Selection::default(), &traces);
+        let text = String::from_utf8(bytes).unwrap();
+        let mut lines: Vec<(String, u64)> = (text.lines())
+            .map(|line| {
+                let (stack, number) = line.rsplit_once(' ').unwrap();
+                let names = stack.split(';').map(|frame| {
+                    let name = frame.split('(').next().unwrap_or_default();
+                    name.rsplit('.').next().unwrap_or_default()
+                });
+                (names.collect::<Vec<_>>().join(";"), number.parse().unwrap())
+            })
+            .collect();
+        lines.sort();
+        lines
+    };
+    let named = |all: [(&str, u64); 6]| all.map(|(stack, n)| (stack.to_owned(), n));
+    let times = [
+        ("main", 11_790),
+        ("main;fib", 140),
+        ("main;fib;fib", 70),
+        ("main;place", 5_000),
+        ("main;place;<init>", 10),
+        ("main;place;take", 2_000),
+    ];
+    assert_eq!(of(Weight::Own), named(times));
+    let calls = [
+        ("main", 1),
+        ("main;fib", 7),
+        ("main;fib;fib", 7),
+        ("main;place", 200),
+        ("main;place;<init>", 1),
+        ("main;place;take", 100),
+    ];
+    assert_eq!(of(Weight::Calls), named(calls));
 }

@@ -264,6 +264,7 @@ impl Walk<'_> {
                 start: frame.start,
                 method,
                 piece: frame.piece.map(|p| (p.call, p.first)),
+                weight: frame.weight,
             };
             self.next += 1;
             self.counts.calls += 1;

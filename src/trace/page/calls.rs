@@ -28,6 +28,7 @@ const OPEN: u64 = u64::MAX;
 const HAS_LOGICAL: u8 = 4;
 const HAS_EXCEPTION: u8 = 8;
 const HAS_VALUES: u8 = 16;
+const HAS_WEIGHT: u8 = 32;
 
 struct Call {
     start: u64,
@@ -39,6 +40,8 @@ struct Call {
     logical: Option<u32>,
     exception: Option<u32>,
     values: Option<u32>,
+    /// How many calls it stands for, if not for itself alone.
+    weight: Option<u32>,
 }
 
 /// The calls of a thread, in the order in which they began.
@@ -344,11 +347,12 @@ impl Calls {
                 let logical = call.logical.map_or(0, |_| HAS_LOGICAL);
                 let exception = call.exception.map_or(0, |_| HAS_EXCEPTION);
                 let values = call.values.map_or(0, |_| HAS_VALUES);
-                out.push(call.outcome | logical | exception | values);
+                let weight = call.weight.map_or(0, |_| HAS_WEIGHT);
+                out.push(call.outcome | logical | exception | values | weight);
             }
             for one in calls
                 .iter()
-                .flat_map(|c| [c.logical, c.exception, c.values])
+                .flat_map(|c| [c.logical, c.exception, c.values, c.weight])
                 .flatten()
             {
                 put(&mut out, u64::from(one));
@@ -437,6 +441,7 @@ impl Sink for Calls {
             logical,
             exception: None,
             values: None,
+            weight: Some(span.weight).filter(|&n| n > 1),
         });
         self.kept += 1;
         self.all += 1;

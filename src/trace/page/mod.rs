@@ -85,6 +85,10 @@ pub fn tree(
         "errors": column(&|i| nodes[i].errors),
         "left_out": nodes.len() - kept.len(),
     });
+    if nodes.iter().any(|node| node.scaled.is_any()) {
+        let recorded = |i: usize| nodes[i].scaled.estimated_from(nodes[i].calls);
+        value["estimated_from"] = column(&|i| recorded(i).unwrap_or(0));
+    }
     for (name, of) in more {
         value[*name] = column(of);
     }

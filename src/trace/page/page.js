@@ -43,6 +43,8 @@
     const digits = Math.ceil(Math.log10(unit / Math.max(1, step)) - 1e-9);
     return (ns / unit).toFixed(Math.min(9, Math.max(0, digits))) + ' ' + name;
   }
+  // Marks a number that is an estimate.
+  const about = (words, is) => (is ? '~' : '') + words;
   const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
   const percent = (part, whole) => whole ? (part * 100 / whole).toFixed(1) + '%' : '0.0%';
   const shortName = label => {
@@ -82,10 +84,12 @@
       t.logical = new Map();
       t.exception = new Map();
       t.values = new Map();
+      t.weight = new Map();
       for (let i = 0; i < n; i++) {
         if (t.flags[i] & 4) t.logical.set(i, number());
         if (t.flags[i] & 8) t.exception.set(i, number());
         if (t.flags[i] & 16) t.values.set(i, number());
+        if (t.flags[i] & 32) t.weight.set(i, number());
       }
       return t;
     });
@@ -199,10 +203,15 @@
   // ---- a range of the timeline ----
   let shown = null;   // what table, tree and flame graph are of, if a range is chosen
   const all = () => shown || meta;
-  const quantile = (sorted, share) => sorted.length ? sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] : null;
+  // Of durations in their order, each with the calls that took so long, and so many calls in all.
+  function quantile(sorted, calls, share) {
+    let rank = Math.max(1, Math.ceil(share * calls));
+    for (const [duration, weight] of sorted) if ((rank -= weight) <= 0) return duration;
+    return sorted.length ? sorted.at(-1)[0] : null;
+  }
   // As `weave report --from --until` counts: clipped times, calls that run in the range, durations of those that end in it.
   function ranged(a, b) {
-    const methods = new Map(), tree = { parent: [], name: [], calls: [], self: [], total: [], errors: [] }, places = [new Map()];
+    const methods = new Map(), tree = { parent: [], name: [], calls: [], self: [], total: [], errors: [], estimated_from: [] }, places = [new Map()];
     const details = new Map(meta.methods.map(m => [m.label, m]));
     const runs = (start, end) => start < b && (end > a || start >= a);
     const clip = (start, end) => Math.max(0, Math.min(end, b) - Math.max(start, a));
@@ -210,15 +219,17 @@
       let row = methods.get(name);
       if (!row) {
         const { label, source, line } = details.get(meta.names[name]) || { label: meta.names[name] };
-        methods.set(name, row = { label, source, line, self_ns: 0, total_ns: 0, calls: 0, errors: 0, ended: [] });
+        methods.set(name, row = { label, source, line, self_ns: 0, total_ns: 0, calls: 0, recorded: 0, errors: 0, ended: [] });
       }
       return row;
     };
-    const counts = (row, start, end, outcome) => {
-      row.calls++;
+    // A sampled call counts for all that it stands for.
+    const counts = (row, start, end, outcome, weight) => {
+      row.calls += weight;
+      row.recorded++;
       if (end > b || outcome > 1) return;
-      row.ended.push(end - start);
-      if (outcome === 1) row.errors++;
+      row.ended.push([end - start, weight]);
+      if (outcome === 1) row.errors += weight;
     };
     const child = (parent, name) => {
       const known = places[parent + 1], at = known.get(name);
@@ -228,42 +239,44 @@
       places.push(new Map());
       tree.parent.push(parent);
       tree.name.push(name);
-      for (const key of ['calls', 'self', 'total', 'errors']) tree[key].push(0);
+      for (const key of ['calls', 'self', 'total', 'errors', 'estimated_from']) tree[key].push(0);
       return node;
     };
     const excluded = new Set(meta.excluded || []), idle = meta.names.map(label => excluded.has(label));
     for (const track of data.tracks) {
-      const nodes = [], names = [], pieces = [];
+      const nodes = [], names = [], pieces = [], weights = [];
       for (let i = 0; i < track.n && track.start[i] < b; i++) {
         const start = track.start[i], end = start + track.duration[i];
         if (!runs(start, end)) continue;
-        const depth = track.depth[i], name = track.name[i], outcome = track.flags[i] & 3, row = of(name), whole = clip(start, end);
+        const depth = track.depth[i], name = track.name[i], outcome = track.flags[i] & 3, row = of(name), whole = clip(start, end), weight = track.weight.get(i) ?? 1;
         // What ended as the range begins is not in it, though a call of no time in it may be.
         if (depth && nodes[depth - 1] === undefined) continue;
-        nodes.length = names.length = pieces.length = depth;
+        nodes.length = names.length = pieces.length = weights.length = depth;
         // Time in an excluded call is nobody's.
         const within = excluded.size > 0 && names.some(name => idle[name]), time = within || idle[name] ? 0 : whole;
         if (idle[name] && !within) {
           nodes.forEach((node, at) => {
-            tree.total[node] -= whole;
-            if (!pieces[at] && names.indexOf(names[at]) === at) of(names[at]).total_ns -= whole;
+            tree.total[node] -= whole * weights[at];
+            if (!pieces[at] && names.indexOf(names[at]) === at) of(names[at]).total_ns -= whole * weights[at];
           });
         }
         const around = depth ? nodes[depth - 1] : -1, node = child(around, name);
-        tree.total[node] += time;
-        tree.self[node] += time;
-        tree.calls[node]++;
-        if (end <= b && outcome === 1) tree.errors[node]++;
-        row.self_ns += time;
+        tree.total[node] += time * weight;
+        tree.self[node] += time * weight;
+        tree.calls[node] += weight;
+        tree.estimated_from[node]++;
+        if (end <= b && outcome === 1) tree.errors[node] += weight;
+        row.self_ns += time * weight;
         if (depth && !within) {
-          tree.self[around] -= whole;
-          of(names[depth - 1]).self_ns -= whole;
+          tree.self[around] -= whole * weights[depth - 1];
+          of(names[depth - 1]).self_ns -= whole * weights[depth - 1];
         }
         // A logical call counts as one, below.
         if (!track.logical.has(i)) {
-          counts(row, start, end, outcome);
-          if (!names.includes(name)) row.total_ns += time;
+          counts(row, start, end, outcome, weight);
+          if (!names.includes(name)) row.total_ns += time * weight;
         }
+        weights.push(weight);
         nodes.push(node);
         names.push(name);
         pieces.push(track.logical.has(i));
@@ -274,14 +287,17 @@
       const start = logical.start[i], end = start + logical.duration[i];
       if (!runs(start, end)) continue;
       const row = of(logical.name[i]);
-      counts(row, start, end, logical.flags[i] & 3);
+      counts(row, start, end, logical.flags[i] & 3, 1);
       row.total_ns += clip(start, end);
     }
     const rows = [...methods.values()];
     for (const row of rows) {
-      const ended = row.ended.sort((x, y) => x - y);
-      [row.min_ns, row.p50_ns, row.p90_ns, row.p99_ns, row.max_ns] = [0, .5, .9, .99, 1].map(share => quantile(ended, share));
+      const ended = row.ended.sort((x, y) => x[0] - y[0]), calls = ended.reduce((sum, [, weight]) => sum + weight, 0);
+      [row.min_ns, row.p50_ns, row.p90_ns, row.p99_ns, row.max_ns] = [0, .5, .9, .99, 1].map(share => quantile(ended, calls, share));
+      if (row.calls > row.recorded) row.estimated_from = row.recorded;
     }
+    // Where each call stands for itself there is nothing to mark.
+    tree.estimated_from = tree.estimated_from.map((recorded, i) => tree.calls[i] > recorded ? recorded : 0);
     return { methods: rows.sort((x, y) => y.self_ns - x.self_ns), tree };
   }
   function setRange(a, b) {
@@ -408,12 +424,13 @@
     apply();
   }
   let reach = false;   // the timeline is to go to what is selected
+  const isEstimate = (tree, i) => !!tree.estimated_from?.[i];
   // Who calls a method and whom it calls, as far as the tree has their paths.
   function relations(label) {
     const { tree } = all(), name = meta.names.indexOf(label), callers = new Map(), callees = new Map();
     const add = (to, of, i) => {
-      const sum = to.get(of) || { total: 0, calls: 0 };
-      to.set(of, { total: sum.total + tree.total[i], calls: sum.calls + tree.calls[i] });
+      const sum = to.get(of) || { total: 0, calls: 0, is: false };
+      to.set(of, { total: sum.total + tree.total[i], calls: sum.calls + tree.calls[i], is: sum.is || isEstimate(tree, i) });
     };
     for (let i = 0; i < tree.parent.length; i++) {
       const parent = tree.parent[i], above = parent < 0 ? -1 : tree.name[parent];
@@ -425,12 +442,14 @@
   function methodsView() {
     const { methods } = all(), whole = methods.reduce((sum, m) => sum + m.self_ns, 0);
     const plain = (_, n) => n == null ? '-' : count(n), span = (_, ns) => time(ns);
-    const near = (m, ns) => (m.aggregated && ns != null ? '~' : '') + time(ns);
+    const scaled = (m, n, show) => about(show(m, n), m.estimated_from && n != null);
+    const number = (m, n) => n ? scaled(m, n, plain) : plain(m, n), sum = (m, ns) => scaled(m, ns, span);
+    const near = (m, ns) => about(time(ns), (m.aggregated || m.estimated_from) && ns != null);
     const columns = [
-      ['self', 'self', m => m.self_ns, span],
+      ['self', 'self', m => m.self_ns, sum],
       ['self', 'self%', m => m.self_ns, m => m.self_ns == null ? '-' : percent(m.self_ns, whole), m => m.self_ns * 100 / whole],
-      ['total', 'total', m => m.total_ns, span],
-      ['calls', 'calls', m => m.calls, plain],
+      ['total', 'total', m => m.total_ns, sum],
+      ['calls', 'calls', m => m.calls, number],
       ...(methods.some(m => m.counted) ? [['counted', 'counted', m => m.counted ?? 0, plain]] : []),
       ...(methods.some(m => m.aggregated) ? [['aggregated', 'summed up', m => m.aggregated ?? 0, plain]] : []),
       ['min', 'min', m => m.min_ns, span],
@@ -438,9 +457,9 @@
       ['p90', 'p90', m => m.p90_ns, near],
       ['p99', 'p99', m => m.p99_ns, near],
       ['max', 'max', m => m.max_ns, span],
-      ['errors', 'errors', m => m.errors, (_, n) => make('span', { className: n ? 'bad' : 'dim', textContent: plain(_, n) })],
+      ['errors', 'errors', m => m.errors, (m, n) => make('span', { className: n ? 'bad' : 'dim', textContent: number(m, n) })],
       ['label', 'method', m => m.label, m => {
-        return link(m.label, () => toSlowest(m.label), { title: `To its slowest call${m.source ? ` · ${m.source}:${m.line ?? ''}` : ''}` });
+        return link(m.label, () => toSlowest(m.label), { title: `To its slowest call${m.estimated_from ? ` · an estimate from ${counted(m.estimated_from, 'recorded call')}` : ''}${m.source ? ` · ${m.source}:${m.line ?? ''}` : ''}` });
       }],
     ];
     const panel = make('div', { className: 'detail', id: 'relations', hidden: true });
@@ -449,7 +468,7 @@
       if (!label) return;
       const [callers, callees] = relations(label);
       const list = (title, all) => make('div', {}, make('b', { textContent: title }), ...all.slice(0, 40).map(([name, sum]) => make('div', {},
-        make('span', { className: 'dim', textContent: `${time(sum.total)}, ${counted(sum.calls, 'call')}  ` }),
+        make('span', { className: 'dim', textContent: `${about(time(sum.total), sum.is)}, ${about(counted(sum.calls, 'call'), sum.is)}  ` }),
         name < 0 ? 'outermost' : link(meta.names[name], () => { state.row = meta.names[name]; save(); grid.fill(); }))),
         all.length > 40 ? `and ${count(all.length - 40)} more` : '');
       const left = all().tree.left_out;
@@ -701,6 +720,8 @@
       lines.push(`${time(duration)}, from ${moment(start, (until - from) / 1000)} on`);
       const flags = group.track ? group.track.flags[call] : data.logical.flags[call];
       if (flags & 3) lines.push(OUTCOMES[flags & 3]);
+      const weight = group.track ? group.track.weight.get(call) : undefined;
+      if (weight !== undefined) lines.push(`stands for ${counted(weight, 'call')}`);
       const thrown = group.track ? group.track.exception.get(call) : undefined;
       if (thrown !== undefined) lines.push(meta.thrown[thrown].filter(Boolean).join(': '));
       const values = group.track ? group.track.values.get(call) : undefined;
@@ -906,8 +927,9 @@
         name.append(twist, matches && matches[tree.name[i]] ? make('mark', { textContent: label }) : label);
         const share = make('td', { className: 'share', textContent: percent(tree.total[i], whole) });
         share.style.setProperty('--p', percent(tree.total[i], whole));
-        const line = make('tr', {}, make('td', { textContent: time(tree.total[i]) }), share, make('td', { textContent: time(tree.self[i]) }),
-          make('td', { textContent: count(tree.calls[i]) }), make('td', { textContent: count(tree.errors[i]), className: tree.errors[i] ? 'bad' : 'dim' }), name);
+        const cell = (words, className = '') => make('td', { textContent: about(words, isEstimate(tree, i)), className });
+        const line = make('tr', {}, cell(time(tree.total[i])), share, cell(time(tree.self[i])),
+          cell(count(tree.calls[i])), tree.errors[i] ? cell(count(tree.errors[i]), 'bad') : make('td', { textContent: '0', className: 'dim' }), name);
         line.onclick = () => { at = place; toggle(i); };
         if (place === at) line.setAttribute('aria-selected', 'true');
         return line;
@@ -944,18 +966,20 @@
   // A flame graph or an icicle of a tree; `look` gives the colour of a node, `say` its numbers.
   function flame(parent, tree, look, say, key) {
     const { roots, children, whole } = family(tree), n = tree.parent.length;
-    const x = new Float64Array(n), depth = new Uint32Array(n);
+    const x = new Float64Array(n), wide = new Float64Array(n), depth = new Uint32Array(n);
     let levels = 1;
     (function place(nodes, from, level) {
-      const stack = [[nodes, from, level]];
+      const stack = [[nodes, from, level, whole]];
       while (stack.length) {
-        let [list, left, d] = stack.pop();
+        let [list, left, d, end] = stack.pop();
         for (const i of list) {
           x[i] = left;
+          // Estimates may come to more than their caller: they are cut off.
+          wide[i] = Math.max(0, Math.min(tree.total[i], end - left));
           depth[i] = d;
           levels = Math.max(levels, d + 1);
-          if (children[i].length) stack.push([children[i], left, d + 1]);
-          left += tree.total[i];
+          if (children[i].length) stack.push([children[i], left, d + 1, left + wide[i]]);
+          left += wide[i];
         }
       }
     })(roots, 0, 0);
@@ -964,12 +988,12 @@
     parent.append(draw);
     const box = canvas(draw, (pen, w, h) => {
       boxes = [];
-      const [from, span] = focus < 0 ? [0, whole] : [x[focus], tree.total[focus]], scale = w / Math.max(span, 1);
+      const [from, span] = focus < 0 ? [0, whole] : [x[focus], wide[focus]], scale = w / Math.max(span, 1);
       const up = state.style === 'flame';
       y = Math.max(0, Math.min(y, levels * ROW - h + 8));
       const stack = [...roots].reverse();
       while (stack.length) {
-        const i = stack.pop(), left = Math.max((x[i] - from) * scale, 0), right = Math.min((x[i] + tree.total[i] - from) * scale, w);
+        const i = stack.pop(), left = Math.max((x[i] - from) * scale, 0), right = Math.min((x[i] + wide[i] - from) * scale, w);
         if (right - left < .4 || right <= 0 || left >= w) continue;
         const top = up ? h - (depth[i] + 1) * ROW + y : depth[i] * ROW - y;
         for (let c = children[i].length - 1; c >= 0; c--) stack.push(children[i][c]);
@@ -1003,7 +1027,7 @@
         if (!matches) return '';
         let sum = 0, until = -1;
         const hits = [...x.keys()].filter(i => matches[tree.name[i]]).sort((a, b) => x[a] - x[b] || depth[a] - depth[b]);
-        for (const i of hits) { const right = x[i] + tree.total[i]; if (right > until) { sum += right - Math.max(x[i], until); until = right; } }
+        for (const i of hits) { const right = x[i] + wide[i]; if (right > until) { sum += right - Math.max(x[i], until); until = right; } }
         return percent(sum, whole);
       },
       key(e) {
@@ -1031,7 +1055,11 @@
     const { tree } = all(), detail = make('div', { className: 'detail', textContent: 'Width is time. Click a box to zoom, Esc shows all.' });
     const style = styleButton(() => graph.box.draw());
     const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, style.button));
-    const say = (i, whole) => `total ${time(tree.total[i])} (${percent(tree.total[i], whole)}), self ${time(tree.self[i])}, ${counted(tree.calls[i], 'call')}` + (tree.errors[i] ? `, ${count(tree.errors[i])} left by an exception` : '');
+    const say = (i, whole) => {
+      const is = isEstimate(tree, i), errors = tree.errors[i] ? `, ${about(count(tree.errors[i]), is)} left by an exception` : '';
+      const from = is ? ` (from ${count(tree.estimated_from[i])} recorded)` : '';
+      return `total ${about(time(tree.total[i]), is)} (${percent(tree.total[i], whole)}), self ${about(time(tree.self[i]), is)}, ${about(counted(tree.calls[i], 'call'), is)}${from}${errors}`;
+    };
     const graph = flame(node, tree, i => colour(tree.name[i]), say, 'node');
     node.append(detail);
     return {
@@ -1076,18 +1104,22 @@
       : test.enough_runs ? `${count(of.methods.filter(m => m.differs).length)} of ${counted(of.methods.length, 'method')} differ at level ${test.level} (${test.name}).`
         : `Too few runs to tell change from noise: ${test.runs_needed} a side can.`;
     const pair = (b, a, show) => { const [x, z] = [b, a].map(v => v == null ? '-' : show(v)); return x === z ? z : `${x} → ${z}`; };
-    const of2 = (m, field) => [m.before?.[field], m.after?.[field]];
+    // A number of both sides; those that are estimates are marked.
+    const both = (m, field, show) => {
+      const [x, z] = [m.before, m.after].map(side => side?.[field] == null ? '-' : about(show(side[field]), side.estimated_from));
+      return x === z ? z : `${x} → ${z}`;
+    };
     const change = m => !m.before ? 'new' : !m.after ? 'gone' : m.self_change_ns == null ? 'counted' : m.self_change_percent == null ? '' : (m.self_change_percent > 0 ? '+' : '') + m.self_change_percent.toFixed(1) + '%';
     const tone = m => m.self_change_ns == null || Math.abs(m.self_change_percent ?? 100) < 1 && m.before && m.after ? 'dim' : m.self_change_ns > 0 ? 'bad' : 'good';
     const columns = [
       ['change', 'change', m => Math.abs(m.self_change_ns), m => make('span', { className: tone(m), textContent: (m.self_change_ns > 0 ? '+' : '') + time(m.self_change_ns) })],
       ['change%', 'change%', m => Math.abs(m.self_change_percent ?? 1e9), m => make('span', { className: tone(m), textContent: change(m) })],
       ...(test.methods ? [['p', 'p', m => m.p == null ? -1 : 1 - m.p, m => m.p == null ? '-' : (m.p < 1e-4 ? '<0.0001' : m.p.toFixed(4)) + (m.differs ? ' *' : '')]] : []),
-      ['self', 'self', m => m.after?.self_ns, m => pair(...of2(m, 'self_ns'), time)],
-      ['total', 'total', m => m.after?.total_ns, m => pair(...of2(m, 'total_ns'), time)],
-      ['calls', 'calls', m => m.after?.calls, m => pair(...of2(m, 'calls'), count)],
-      ['p50', 'p50', m => m.after?.p50_ns, m => pair(...of2(m, 'p50_ns'), time)],
-      ['p99', 'p99', m => m.after?.p99_ns, m => pair(...of2(m, 'p99_ns'), time)],
+      ['self', 'self', m => m.after?.self_ns, m => both(m, 'self_ns', time)],
+      ['total', 'total', m => m.after?.total_ns, m => both(m, 'total_ns', time)],
+      ['calls', 'calls', m => m.after?.calls, m => both(m, 'calls', count)],
+      ['p50', 'p50', m => m.after?.p50_ns, m => both(m, 'p50_ns', time)],
+      ['p99', 'p99', m => m.after?.p99_ns, m => both(m, 'p99_ns', time)],
       ['label', 'method', m => m.label, m => m.label],
     ];
     const grid = table(of.methods, columns, 'dsort');
@@ -1100,7 +1132,7 @@
     const half = make('div', { className: 'half' }), stage = make('div', { className: 'stage' }, make('div', { className: 'tools' }, style.button, make('span', { className: 'dim', textContent: 'Red: more self time after, blue: less. Width is time, of the side that has more.' })));
     half.append(stage);
     const graph = flame(stage, tree, look, say, 'dnode');
-    const head = make('div', { className: 'facts' }, make('p', {}, make('b', { textContent: `Self time of all methods: ${pair(of.all.before.self_ns, of.all.after.self_ns, time)} (${change(of.all)})` })),
+    const head = make('div', { className: 'facts' }, make('p', {}, make('b', { textContent: `Self time of all methods: ${both(of.all, 'self_ns', time)} (${change(of.all)})` })),
       make('p', { className: 'dim', textContent: `${counted(of.before.runs, 'run')} before, ${of.after.runs} after. ${verdict}` }));
     const node = make('div', {}, head, half, grid.node);
     half.style.height = '42vh';

@@ -3,7 +3,9 @@
 use super::*;
 use crate::trace::Trace;
 use crate::trace::export::{Selection, processes, walk};
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, valued, valued_symbols};
+use crate::trace::testing::{
+    Chunk, TraceBuilder, sampled, shop, shop_symbols, valued, valued_symbols,
+};
 use libdeflater::Decompressor;
 
 fn calls(traces: &[Trace], most: usize) -> Calls {
@@ -329,4 +331,28 @@ fn of_too_many_values_those_of_the_longest_calls_are_kept() {
     let longer = rows.iter().filter(|row| row[1] >= shortest);
     assert!(longer.clone().all(|row| row[4] & 16 != 0));
     assert_eq!(longer.count(), calls.values().len());
+}
+
+#[test]
+fn calls_say_what_they_stand_for_and_trees_what_is_an_estimate() {
+    let traces = [Trace::from_bytes("a.wtrace", sampled().bytes()).unwrap()];
+    let mut of_page = calls(&traces, 1_000);
+    let flags: Vec<u64> = first_track(&of_page).iter().map(|row| row[4]).collect();
+    let weight = u64::from(32u8);
+    let failed = weight | 1 | 8;
+    assert_eq!(flags, [0, weight, weight, 0, failed, weight, weight]);
+    // Behind the flags, of each call that has them: weights, an exception's number in front of one.
+    let bytes = of_page.columns();
+    assert!(bytes.ends_with(&[100, 100, 0, 100, 7, 7]), "{bytes:?}");
+    let mut analyzer = crate::trace::Analyzer::new(crate::trace::Options {
+        tree: true,
+        ..Default::default()
+    });
+    analyzer.add(&traces[0]);
+    let analysis = analyzer.finish();
+    let labels = analysis.methods.labels();
+    let all = vec![true; analysis.tree.nodes().len()];
+    let shown = tree(&analysis.tree, &all, &mut of_page, &labels, &[]);
+    assert_eq!(shown["calls"], json!([1, 200, 100, 1, 7, 7]));
+    assert_eq!(shown["estimated_from"], json!([0, 2, 1, 0, 1, 1]));
 }

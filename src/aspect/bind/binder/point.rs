@@ -4,6 +4,7 @@ use super::super::catalog::spellings;
 use super::super::site::Where;
 use super::super::ty::Parameter;
 use super::*;
+use crate::aspect::advice::Reason;
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::point::{Point, PointKind};
 use crate::aspect::rules::model::Thrown;
@@ -17,6 +18,8 @@ pub struct AtPoint<'a> {
     pub passed: &'a [Passed],
     /// The type of the method's object; a static one has none.
     pub this: Option<&'a Ty>,
+    /// Why it is not there, if it has one.
+    pub lacks_this: Option<&'static str>,
     /// What is thrown, if not anything.
     pub thrown: Option<&'a Ty>,
     /// For messages.
@@ -32,7 +35,7 @@ impl Point {
         };
         let parameters = arguments.iter().map(|ty| Parameter {
             name: None,
-            ty: ty.clone(),
+            ty: Point::given(ty).unwrap_or_else(|_| ty.clone()),
             out: false,
         });
         Signature {
@@ -60,13 +63,57 @@ impl AtPoint<'_> {
         match passed {
             Passed::Stack(n) => Some(match self.test() {
                 Some(test) => test.clone(),
-                None => self.point.takes[usize::from(n)].clone(),
+                None => self.given(&self.point.takes[usize::from(n)]),
             }),
-            Passed::Result => Some(self.point.result.clone()),
+            Passed::Result => Some(self.given(&self.point.result)),
             Passed::This => self.this.cloned(),
             Passed::Line => Some(Ty::Prim(Prim::I32)),
             Passed::Type | Passed::Method | Passed::Signature => None,
         }
+    }
+
+    fn given(&self, ty: &Ty) -> Ty {
+        Point::given(ty).unwrap_or_else(|_| ty.clone())
+    }
+
+    /// Why the hooks of an aspect cannot have what they ask for, if so: a static method takes it.
+    pub fn lacks(&self, own: &OwnHooks) -> Option<Reason> {
+        let Point {
+            takes,
+            result,
+            has_target,
+            ..
+        } = self.point;
+        let reason = |passed: &Passed| {
+            let (ty, is_target) = match passed {
+                Passed::Stack(n) => (&takes[usize::from(*n)], *n == 0 && *has_target),
+                Passed::Result => (result, false),
+                _ => return None,
+            };
+            match (Point::given(ty).err()?, is_target) {
+                (Reason::Unsupported, true) => Some(Reason::PointOfStruct),
+                (reason, _) => Some(reason),
+            }
+        };
+        // What takes its place gives just what it does.
+        if own.replace.is_some() && *result != Ty::Void {
+            match Point::given(result) {
+                Err(reason) => return Some(reason),
+                Ok(given) if given != *result => return Some(Reason::PointOfGeneric),
+                Ok(_) => {}
+            }
+        }
+        [
+            (Where::Before, &*own.enter),
+            (Where::After, &*own.exit),
+            (Where::Replace, own.replace.as_slice()),
+        ]
+        .into_iter()
+        .filter(|(_, hooks)| !hooks.is_empty())
+        .find_map(|(when, hooks)| {
+            let at = AtPoint { when, ..*self };
+            at.passed(hooks.iter()).iter().find_map(reason)
+        })
     }
 
     /// What a word is among what can be passed.
@@ -183,7 +230,10 @@ impl Binder<'_> {
                 passed: &passed,
                 ..at
             };
-            let owner = at.point.owner.name().unwrap_or_default();
+            let owner = match &at.point.owner {
+                Ty::Named(named) => &*named.name,
+                _ => "",
+            };
             let signature = at.point.signature();
             let subject = Subject {
                 at: Some(&at),
@@ -350,10 +400,6 @@ impl Binding<'_> {
                 ty: self.string(),
             })))
         };
-        if operand.word == Word::Line && self.binder.language == Language::CSharp {
-            let title = "`line` of the method that has the point is not there yet in assemblies";
-            return Some(nothing(title.into(), None));
-        }
         let mut passed = Vec::new();
         at.passed_by(&operand.word, &mut passed);
         let is_single = !matches!(operand.word, Word::Args | Word::EachArg | Word::Arg(_));
@@ -363,7 +409,11 @@ impl Binding<'_> {
         let word = kind.word();
         match &operand.word {
             Word::Named(name) if name == FIELD && kind.is_field() => {
-                let field = format!("{}.{}", self.shown_type(&at.point.owner), at.point.name);
+                let owner = match &at.point.owner {
+                    Ty::Named(named) if !named.args.is_empty() => Ty::class(&named.name),
+                    owner => owner.clone(),
+                };
+                let field = format!("{}.{}", self.shown_type(&owner), at.point.name);
                 text(&field)
             }
             Word::Target if kind.is_field() && !has_target => Some(nothing(
@@ -375,7 +425,9 @@ impl Binding<'_> {
                 None,
             )),
             Word::This => Some(nothing(
-                "a static method has no `this`".into(),
+                at.lacks_this
+                    .unwrap_or("a static method has no `this`")
+                    .into(),
                 Some("`this?` is null there"),
             )),
             Word::Args | Word::EachArg | Word::Arg(_) | Word::Named(_)

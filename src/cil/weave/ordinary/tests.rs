@@ -42,6 +42,8 @@ const TOKENS: Tokens = Tokens {
     await_: 0,
     awaited: 0,
     follow: 0,
+    begin_switched: 0,
+    resume_switched: 0,
 };
 const VOID: &[u8] = &[1];
 const INT32: &[u8] = &[8];

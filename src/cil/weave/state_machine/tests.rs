@@ -2,9 +2,11 @@
 //! assemblies are `tests/dotnet/fixtures`.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::call::Bound;
 use crate::aspect::everything::everything;
 use crate::aspect::joinpoint::{Kinds, Method, Visitor};
-use crate::aspect::plan::Plan;
+use crate::aspect::plan::{Plan, Planned};
+use crate::cil::assembly::Methods;
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token_row, token_table};
@@ -57,11 +59,16 @@ fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Wh
 fn hooks(image: &Image<'_>) -> String {
     let metadata = &image.metadata;
     let tables = &metadata.tables;
-    let hooks = tables.iter(table::TYPE_REF).position(|row| {
-        let name = metadata.strings.get(row.get(column::type_ref::NAME));
-        name.is_ok_and(|name| name == b"Hooks")
-    });
-    let hooks = hooks.expect("a reference to the hooks") as u32 + 1;
+    let class = |wanted: &[u8]| {
+        let found = tables.iter(table::TYPE_REF).position(|row| {
+            let name = metadata.strings.get(row.get(column::type_ref::NAME));
+            name.is_ok_and(|name| name == wanted)
+        });
+        // MemberRefParent: three bits, 1 for TypeRef.
+        found.map(|place| (place as u32 + 1) << 3 | 1)
+    };
+    let classes = [(class(b"Hooks"), ""), (class(b"Switched"), "Switched.")];
+    assert!(classes[0].0.is_some(), "a reference to the hooks");
     let mut told = String::new();
     for ty in 1..=tables.rows(table::TYPE_DEF) {
         let row = tables.row(table::TYPE_DEF, ty).unwrap();
@@ -81,10 +88,10 @@ fn hooks(image: &Image<'_>) -> String {
                     continue;
                 }
                 let row = tables.row(table::MEMBER_REF, token_row(token)).unwrap();
-                // MemberRefParent: three bits, 1 for TypeRef.
-                if row.get(column::member_ref::CLASS) == hooks << 3 | 1 {
+                let of = Some(row.get(column::member_ref::CLASS));
+                if let Some((_, class)) = classes.iter().find(|(class, _)| *class == of) {
                     let name = metadata.strings.text(row.get(column::member_ref::NAME));
-                    names.push(name.unwrap());
+                    names.push(format!("{class}{}", name.unwrap()));
                 }
             }
             if !names.is_empty() {
@@ -116,6 +123,51 @@ fn classes_of_debug_builds_and_structs_of_release_builds_have_hooks() {
     <Twice>d__1.MoveNext: Resume Suspend Suspend Fail End
     <One>d__0.System.IDisposable.Dispose: End
     <One>d__0.MoveNext: Resume Fail Moved
+    ");
+}
+
+#[test]
+fn calls_that_can_be_switched_say_so_where_they_begin() {
+    let image = Image::parse(DEBUG).unwrap();
+    let plan = plan(&image);
+    let methods = Methods {
+        planned: (plan.methods.into_iter())
+            .map(|planned| Planned {
+                bound: Some(0),
+                ..planned
+            })
+            .collect(),
+        bound: vec![Arc::new(Bound {
+            logical: Some(0x10),
+            ..Bound::default()
+        })],
+        ..Methods::default()
+    };
+    let source = Source::of(&image, None);
+    let (woven, types) = weave((&image, &source), methods, None, usize::MAX).unwrap();
+    // What has no machine runs in no pieces.
+    let left = types.iter().flat_map(|ty| &ty.left);
+    let mut left: Vec<_> = left
+        .filter(|left| left.reason == Reason::StateMachine)
+        .collect();
+    assert_eq!(
+        left.pop().map(|left| &*left.method),
+        Some("Line(System.String)System.Int32")
+    );
+    assert!(left.is_empty());
+    let woven = whole(woven.write(Arc::default()).unwrap()).unwrap();
+    insta::assert_snapshot!(hooks(&Image::parse(&woven.image).unwrap()), @r"
+    Steps`1.Repeat: Switched.Begin
+    Steps`1.Count: Switched.Begin
+    Plain.One: Switched.Begin
+    <Count>d__5.MoveNext: Switched.Resume Suspend Fail End Suspend
+    <Generic>d__2`1.MoveNext: Switched.Resume Suspend Fail End
+    <Repeat>d__4.System.IDisposable.Dispose: Fail End
+    <Repeat>d__4.MoveNext: Switched.Resume Fail Moved
+    <Tells>d__3.MoveNext: Switched.Resume Suspend Fail End
+    <Twice>d__1.MoveNext: Switched.Resume Suspend Suspend Fail End
+    <One>d__0.System.IDisposable.Dispose: End
+    <One>d__0.MoveNext: Switched.Resume Fail Moved
     ");
 }
 

@@ -10,6 +10,7 @@ use super::proto::{
 use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
 use crate::mapping::Mapping;
 use crate::printable::printable;
+use crate::switches::{self, Sampling};
 use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
 use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
@@ -88,18 +89,22 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, duration: u64, failed: bool) {
+    /// Adds a call of this duration, which stands for so many.
+    fn add(&mut self, duration: u64, failed: bool, calls: u64) {
         self.min = match self.calls {
             0 => duration,
             _ => self.min.min(duration),
         };
         self.max = self.max.max(duration);
-        self.calls += 1;
-        self.errors += u64::from(failed);
-        self.sum = self.sum.saturating_add(duration);
+        self.calls = self.calls.saturating_add(calls);
+        if failed {
+            self.errors = self.errors.saturating_add(calls);
+        }
+        self.sum = self.sum.saturating_add(duration.saturating_mul(calls));
         // A bucket holds what is at most its bound.
         let bucket = BOUNDS.partition_point(|&bound| bound < duration);
-        self.buckets.get_or_insert_with(Box::default)[bucket] += 1;
+        let bucket = &mut self.buckets.get_or_insert_with(Box::default)[bucket];
+        *bucket = bucket.saturating_add(calls);
     }
 
     /// Adds calls that the process has summed up. Each is about as long as the middle of its bucket.
@@ -129,15 +134,15 @@ impl Count {
             _ => self.min.min(other.min),
         };
         self.max = self.max.max(other.max);
-        self.calls += other.calls;
-        self.errors += other.errors;
+        self.calls = self.calls.saturating_add(other.calls);
+        self.errors = self.errors.saturating_add(other.errors);
         self.sum = self.sum.saturating_add(other.sum);
         let buckets = self.buckets.get_or_insert_with(Box::default);
         for (sum, more) in buckets
             .iter_mut()
             .zip(other.buckets.iter().flat_map(|b| b.iter()))
         {
-            *sum += more;
+            *sum = sum.saturating_add(*more);
         }
     }
 }
@@ -216,6 +221,8 @@ struct Spans {
     known: Vec<Option<Known>>,
     lane: Lane,
     lanes: FxHashMap<u32, Lane>,
+    /// By id, methods of which one of so many calls is recorded.
+    one_of: FxHashMap<u32, u32>,
     logical: FxHashMap<u64, Logical>,
     /// Where logical calls began, if the trace was read for that before.
     origins: FxHashMap<u64, Origin>,
@@ -256,6 +263,7 @@ impl Session {
                 known: Vec::new(),
                 lane: Lane::default(),
                 lanes: FxHashMap::default(),
+                one_of: FxHashMap::default(),
                 logical: FxHashMap::default(),
                 origins: FxHashMap::default(),
                 is_learning: false,
@@ -443,7 +451,7 @@ impl Session {
         self.replay.turn_to(&mut run);
         self.spans.flush(None);
         let lane = std::mem::take(&mut self.spans.lane);
-        if !run.stack().is_empty() || run.has_waiting_values() {
+        if self.replay.keeps(&run) {
             self.runs.insert(thread, run);
             self.spans.lanes.insert(thread, lane);
         }
@@ -461,6 +469,10 @@ impl Reader for Session {
         super::know_platform(&mut self.resource, symbols, &self.spans.options.resource);
         for (id, _) in symbols.iter() {
             self.methods.resolve(id, symbols);
+            let how = symbols.switched(id).and_then(|by| switches::sample(by));
+            if let Some(Sampling::OneOf(n)) = how {
+                self.spans.one_of.insert(id, n);
+            }
         }
         for mapping in &self.mappings {
             self.methods.restore_names(mapping);
@@ -523,9 +535,7 @@ impl Reader for Session {
     }
 
     fn missing(&mut self, thread: u32, _: u64) {
-        if let Some(run) = self.runs.get_mut(&thread) {
-            run.miss();
-        }
+        self.replay.misses(&mut self.runs, thread);
     }
 }
 
@@ -771,6 +781,23 @@ impl Spans {
             (Some(origin), _) => origin.trace,
             (None, Some(logical)) => logical.trace,
             (None, None) => xxh3_128(&self.key(4, call, 0, 0)).max(1).to_be_bytes(),
+        }
+    }
+
+    /// What OpenTelemetry's consistent probability sampling says of the last call of a stack. Only where the decision was about
+    /// its whole trace, of which then all or nothing is there, and by a share: so any random number of the traces that are taken
+    /// can be this one's.
+    fn trace_state(&self, stack: &[Frame], trace: &[u8]) -> String {
+        let (Some(outermost), Some(frame)) = (stack.first(), stack.last()) else {
+            return String::new();
+        };
+        let decided = (self.one_of.get(&outermost.id)).filter(|_| outermost.piece.is_none());
+        match decided {
+            Some(&n) if n > 1 && outermost.taken == n => {
+                let random = xxh3_64(trace) >> 8;
+                probability(frame.weight, n, random)
+            }
+            _ => String::new(),
         }
     }
 
@@ -1055,7 +1082,7 @@ impl Spans {
         }
         let is_root = known.is_root && parent.is_none();
         if begun && how != Outcome::Running {
-            known.count.add(end - start, how == Outcome::Error);
+            known.count.add(end - start, how == Outcome::Error, 1);
         }
         if self.in_window(start, end) && self.is_long(start, end, is_root) {
             let mut span = self.span(method, start, end, how);
@@ -1089,6 +1116,22 @@ impl Spans {
             self.release(call, None);
         }
     }
+}
+
+/// The trace state of a span that stands for so many, in a trace of which one of `n` is there. `random` has 56 bits.
+fn probability(weight: u32, n: u32, random: u64) -> String {
+    const ALL: u64 = 1 << 56;
+    // A trace is taken where its random number is not below the threshold.
+    let threshold = |calls: u32| ALL - ALL / u64::from(calls);
+    let least = threshold(n);
+    let taken = (u128::from(ALL - least) * u128::from(random)) >> 56;
+    let random = least + taken as u64;
+    let of_span = format!("{:014x}", threshold(weight));
+    let of_span = match of_span.trim_end_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    format!("ot=th:{of_span};rv:{random:014x}")
 }
 
 /// A value as an attribute: what OTLP has no number for is text.
@@ -1157,7 +1200,7 @@ impl Visitor for Spans {
             let known = self.reach(call.method, Some(frame.id));
             if let Some((start, duration, failed)) = late {
                 if known.wanted {
-                    known.count.add(duration, failed);
+                    known.count.add(duration, failed, 1);
                 }
                 self.release(piece.call, Some(start));
             }
@@ -1171,7 +1214,8 @@ impl Visitor for Spans {
         }
         let known = self.reach(call.method, Some(frame.id));
         if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
-            known.count.add(call.total, call.outcome == Outcome::Error);
+            let failed = call.outcome == Outcome::Error;
+            known.count.add(call.total, failed, call.weight.into());
         }
         if !exported {
             return true;
@@ -1187,6 +1231,11 @@ impl Visitor for Spans {
         }
         self.on_thread(&mut span);
         span.attributes.push(number("weave.self_time_ns", call.own));
+        if call.weight > 1 {
+            span.attributes
+                .push(number("weave.weight", call.weight.into()));
+        }
+        span.trace_state = self.trace_state(stack, &span.trace_id);
         span.attributes.extend(values.iter().map(value));
         if let Some(piece) = call.piece {
             let whole = self.logical_id(piece.call);

@@ -5,7 +5,8 @@ use super::*;
 use crate::trace::Roots;
 use crate::trace::Trace;
 use crate::trace::testing::{
-    Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued, valued_symbols,
+    Chunk, TraceBuilder, sampled, sampled_symbols, shop, shop_symbols, shop_with_samples, valued,
+    valued_symbols,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -948,4 +949,97 @@ fn the_environment_names_what_the_arguments_do_not() {
         pairs("a=b%20c, d = e").unwrap(),
         [("a", "b c"), ("d", "e")].map(|(k, v)| (k.into(), v.into()))
     );
+}
+
+#[test]
+fn metrics_count_sampled_calls_for_all_that_they_stand_for() {
+    let metrics = metrics_of(sampled(), all());
+    let place = Some(Value::Text("com.acme.Orders.place".to_owned()));
+    let of = |name: &str| metrics.iter().find(|m| m.name == name).unwrap();
+    let number = |name: &str| {
+        let points = &of(name).sum.as_ref().unwrap().data_points;
+        let point = points
+            .iter()
+            .find(|p| value(&p.attributes, "code.function.name") == place);
+        point.unwrap().as_int
+    };
+    assert_eq!(
+        (number("weave.calls"), number("weave.errors")),
+        (Some(200), Some(100))
+    );
+    let points = &of("weave.call.duration")
+        .histogram
+        .as_ref()
+        .unwrap()
+        .data_points;
+    let point = points
+        .iter()
+        .find(|p| value(&p.attributes, "code.function.name") == place);
+    let point = point.unwrap();
+    assert_eq!((point.count, point.bucket_counts[0]), (200, 200));
+    assert!((point.sum.unwrap() - 8e-6).abs() < 1e-12);
+}
+
+/// A number of 56 bits in hexadecimal digits, of which zeros at the end may be missing.
+fn digits(text: &str) -> u64 {
+    u64::from_str_radix(&format!("{text:0<14}"), 16).unwrap()
+}
+
+#[test]
+fn spans_say_what_they_stand_for_as_opentelemetry_does() {
+    let trace = trace(sampled());
+    let of = spans(&sent(&trace, all()));
+    let weights: BTreeMap<&str, Option<Value>> = (of.iter())
+        .map(|span| (&*span.name, value(&span.attributes, "weave.weight")))
+        .collect();
+    assert_eq!(weights["com.acme.Orders.place"], Some(Value::Number(100)));
+    assert_eq!(weights["com.acme.Maths.fib"], Some(Value::Number(7)));
+    assert_eq!(weights["com.acme.Main.main"], None);
+    // All are in the trace of a call that is always recorded: no random number of that decided.
+    assert!(of.iter().all(|span| span.trace_state.is_empty()));
+
+    let mut chunk = Chunk::records(1, 0, 0);
+    for _ in 0..200 {
+        chunk = chunk.sampled(2, 100).enter(1, 2).enter(1, 3).exit(1, 3);
+        chunk = chunk.enter(1, 1).exit(1, 1).exit(1, 2);
+    }
+    // Ten a second is no share; what no rule knows neither.
+    let chunk = chunk
+        .sampled(4, 7)
+        .enter(1, 4)
+        .exit(1, 4)
+        .sampled(1, 3)
+        .enter(1, 1)
+        .exit(1, 1);
+    let traces = TraceBuilder::new("", 1, 9_000).symbols(&sampled_symbols(), 65_504, &[]);
+    let of = spans(&sent(&self::trace(traces.push(chunk)), all()));
+    let (with, without): (Vec<_>, Vec<_>) = of.iter().partition(|s| !s.trace_state.is_empty());
+    assert_eq!((with.len(), without.len()), (600, 2));
+    let mut random_of: BTreeMap<&[u8], u64> = BTreeMap::new();
+    for span in with {
+        let state = span.trace_state.strip_prefix("ot=th:").unwrap();
+        let (threshold, random) = state.split_once(";rv:").unwrap();
+        assert_eq!(random.len(), 14);
+        assert!(threshold == "0" || !threshold.ends_with('0'));
+        let (threshold, random) = (digits(threshold), digits(random));
+        assert!(random >= threshold, "it was taken");
+        // All spans of a trace have one number.
+        assert_eq!(*random_of.entry(&span.trace_id).or_insert(random), random);
+        let all = (1u64 << 56) as f64;
+        let stands_for = all / (all - threshold as f64);
+        let expected = if span.name.ends_with("main") {
+            1.0
+        } else {
+            100.0
+        };
+        assert!((stands_for - expected).abs() < 1e-6, "{stands_for}");
+    }
+    assert_eq!(random_of.len(), 200);
+    // Who samples further takes half of the traces at twice the threshold's rest.
+    let all = 1u64 << 56;
+    let half = random_of
+        .values()
+        .filter(|&&random| random >= all - all / 200);
+    let half = half.count();
+    assert!((60..140).contains(&half), "{half}");
 }

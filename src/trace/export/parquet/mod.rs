@@ -59,6 +59,7 @@ const SCHEMA: &str = "message call {
     optional int64 errors;
     optional int64 min_ns;
     optional int64 max_ns;
+    optional int64 weight;
 }";
 
 /// Numbers that hardly repeat, but lie close to those before them: differences are smaller than a dictionary, and sooner made.

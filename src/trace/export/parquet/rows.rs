@@ -152,6 +152,7 @@ pub struct Rows {
     errors: Column<i64>,
     min: Column<i64>,
     max: Column<i64>,
+    weight: Column<i64>,
 }
 
 /// Numbers are signed in the file; times and numbers of calls stay far below 2^63 in a sound trace.
@@ -199,6 +200,7 @@ impl Rows {
         self.errors.put(row.errors.map(signed));
         self.min.put(row.min.map(signed));
         self.max.put(row.max.map(signed));
+        self.weight.put(row.weight.map(signed));
     }
 
     pub fn clear(&mut self) {
@@ -222,13 +224,16 @@ impl Rows {
             errors,
             min,
             max,
+            weight,
         } = self;
         for numbers in [place, kind, depth, method, outcome] {
             numbers.clear();
         }
         places.clear();
         start.clear();
-        for column in [id, parent, logical, duration, own, calls, errors, min, max] {
+        for column in [
+            id, parent, logical, duration, own, calls, errors, min, max, weight,
+        ] {
             column.clear();
         }
         for texts in [exception_type, exception_message, values] {
@@ -286,7 +291,8 @@ impl Encoder<'_> {
             "calls" => self.numbers(number, &rows.calls),
             "errors" => self.numbers(number, &rows.errors),
             "min_ns" => self.numbers(number, &rows.min),
-            _ => self.numbers(number, &rows.max),
+            "max_ns" => self.numbers(number, &rows.max),
+            _ => self.numbers(number, &rows.weight),
         }
     }
 

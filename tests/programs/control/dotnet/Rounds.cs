@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -39,7 +40,15 @@ namespace app
         internal static void Round(int k)
         {
             Interlocked.Add(ref sum, Query(k));
-            Interlocked.Add(ref sum, Later(k).Result);
+            Interlocked.Add(ref sum, Later(k).Result + Soon(k).Result + Tally(k).Result);
+            foreach (int item in Items(k))
+            {
+                Interlocked.Add(ref sum, item);
+                if (item == 1)
+                {
+                    break;
+                }
+            }
             try
             {
                 Fails(k);
@@ -64,6 +73,49 @@ namespace app
         {
             await Task.Yield();
             return k & 0x3F;
+        }
+
+        /// <summary>Where it waits and where not is not the same in each call.</summary>
+        internal static async Task<int> Soon(int k)
+        {
+            int result = k & 7;
+            for (int i = 0; i < k % 3; i++)
+            {
+                await Task.Yield();
+                result += await Nested(i);
+            }
+            return result;
+        }
+
+        internal static async Task<int> Nested(int k)
+        {
+            await Task.CompletedTask;
+            return k + 1;
+        }
+
+        internal static async Task<int> Tally(int k)
+        {
+            try
+            {
+                if (k % 2 == 0)
+                {
+                    await Task.Yield();
+                }
+                throw new InvalidOperationException("as always");
+            }
+            catch (InvalidOperationException)
+            {
+                return k & 1;
+            }
+        }
+
+        /// <summary>Of some only a part is asked for.</summary>
+        internal static IEnumerable<int> Items(int k)
+        {
+            for (int i = 0; i < k % 4; i++)
+            {
+                yield return i;
+            }
         }
 
         internal static void Fails(int k)

@@ -171,6 +171,14 @@ namespace App {
             }
         }
 
+        static int Lines(int n) {
+            int sum = 0;
+            for (int i = 0; i < n; i++) {
+                sum += i;
+            }
+            return sum;
+        }
+
         string text = "own";
 
         int Of(int n) {
@@ -213,10 +221,13 @@ namespace App {
             for (int how = 0; how < 4; how++) {
                 Say(Caught(how));
             }
+            Say("" + Lines(3));
             Say("" + new Points().Of(2));
             Say(Guarded());
             Say(Unguarded());
             Say(Sum(1));
+            Later.Run();
+            Parts.Run();
         }
     }
 }

@@ -39,6 +39,11 @@ namespace Acme {
             return 44.5;
         }
 
+        public static int Number(object target, string method) {
+            Say("a number for " + method + " of " + Shown(target));
+            return 99;
+        }
+
         public static void Put(object target, double value, string method) {
             Say("not set to " + value + " in " + method);
         }
@@ -88,6 +93,10 @@ namespace Acme {
 
         public static void Own(object self, string value) {
             Say(Shown(self) + " sets " + value);
+        }
+
+        public static void Line(int line, int at, string type, string method, string signature) {
+            Say("line " + (line == at) + " " + type + "." + method + signature);
         }
 
         public static void Bad() {

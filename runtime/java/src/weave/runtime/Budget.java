@@ -19,6 +19,8 @@ final class Budget {
     private static final int MOST = 16;
     /** What is left is to stay below the rate for a while. */
     private static final double ROOM = 0.7;
+    /** The least part of the rate that is allowed, however full the trace is. */
+    private static final double LEAST = 0.01;
     /** What summing up a call costs, and counting it, and the share of a processor that all of either may take. */
     private static final double COST = 50e-9;
     private static final double COUNT_COST = 5e-9;
@@ -45,7 +47,9 @@ final class Budget {
     private long looked = System.nanoTime();
     /** Seconds between the last two looks. */
     private double time;
+    /** The last chunk that was looked at, and when. */
     private long serial;
+    private long tallied = looked;
     private boolean soon;
 
     Budget(Store store) {
@@ -85,10 +89,16 @@ final class Budget {
     int[] tooMany() {
         long last = store.serial();
         long chunks = last - serial;
-        double all = chunks * (Format.CHUNK_WORDS - Format.CHUNK_HEAD_WORDS) / time;
+        if (chunks < FEWEST) {
+            return new int[0];
+        }
+        double all = chunks * (Format.CHUNK_WORDS - Format.CHUNK_HEAD_WORDS) / ((looked - tallied) / 1e9);
         long from = serial;
         serial = last;
-        if (chunks < FEWEST || all <= rate) {
+        tallied = looked;
+        // The fuller the trace, the less: what was recorded is to stay in it.
+        double allowed = rate * Math.max(LEAST, store.room());
+        if (all <= allowed) {
             return new int[0];
         }
         ArrayList<LongBuffer> full = new ArrayList<LongBuffer>();
@@ -107,7 +117,7 @@ final class Budget {
             }
         }
         // Two records a call.
-        return most(candidates, 2 * all / Math.max(1, sample.records), all - ROOM * rate, Modes.AGGREGATE);
+        return most(candidates, 2 * all / Math.max(1, sample.records), all - ROOM * allowed, Modes.AGGREGATE);
     }
 
     /** The methods that are to be counted from now on, ascending. */

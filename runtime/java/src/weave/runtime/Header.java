@@ -17,6 +17,7 @@ final class Header {
     private static final int LOST_DEEP = 8_200;
     private static final int LOST_FAILED = 8_208;
     private static final int HEARTBEAT = 8_224;
+    private static final int TAKEN_OUT = 8_232;
     private static final int LOST_OVERWRITTEN = 8_256;
     private static final int CONTROLLED = 8_264;
     private static final int REQUEST = 8_268;
@@ -82,6 +83,11 @@ final class Header {
     /** Moves while a consumer lives. */
     long heartbeat() {
         return bytes.getLong(HEARTBEAT);
+    }
+
+    /** Chunks that consumers took out. */
+    long takenOut() {
+        return bytes.getLong(TAKEN_OUT);
     }
 
     /** This request of {@code weave control} was taken. */

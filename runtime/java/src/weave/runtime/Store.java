@@ -346,6 +346,11 @@ final class Store {
         return serials.get();
     }
 
+    /** The part of the limit that no chunk has used so far, or that was given back: 0 where the ring has begun anew. */
+    double room() {
+        return Math.max(0, 1 - (double) (serials.get() - header.takenOut()) * Format.CHUNK / settings.limit);
+    }
+
     /** Full chunks of records that were begun after that one, so many at most, the last ones first; none if another thread held the gate too long. */
     void latest(ArrayList<LongBuffer> full, int most, long after) {
         Thread self = Thread.currentThread();

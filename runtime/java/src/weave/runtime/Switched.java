@@ -5,7 +5,7 @@ package weave.runtime;
  * it gives goes to the hook at its end: so a call ends as it began, whatever was switched in between and on whichever thread it goes on.
  *
  * <p>{@code as} is what the rules say: the mode in bits 0 and 1 (0 record, 1 aggregate, 2 count), whether the program itself decides how much
- * it records in bit 2, whether calls are sampled in bit 3, the level in bits 4 to 6, and from bit 8 on a number: the microseconds beyond which
+ * it records in bit 2, whether calls are sampled in bit 3, the level in bits 4 and 5, and from bit 8 on a number: the microseconds beyond which
  * a call is told by itself, or one of how many calls is taken, or, with bit 7, how many a second.
  */
 public final class Switched {
@@ -125,7 +125,7 @@ public final class Switched {
         }
         if (mode == Modes.UNKNOWN) {
             Hooks.meet(id);
-            mode = (as >>> 4 & 7) <= Modes.LEVEL ? Modes.RULES : Modes.OFF;
+            mode = (as >>> 4 & 3) <= Modes.LEVEL ? Modes.RULES : Modes.OFF;
         }
         if (mode == Modes.RULES) {
             int said = as & KIND;
