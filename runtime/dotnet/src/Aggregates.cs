@@ -153,21 +153,6 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>How often methods were called, as the trace has it.</summary>
-        internal void Calls(Tally to, Tally times)
-        {
-            Sum[] all = places.All;
-            for (int i = 0; i < all.Length; i++)
-            {
-                var place = (Place)all[i];
-                if (place != null && place.At != null)
-                {
-                    to.Add(place.Id, place.At[1 + Sum.Calls]);
-                    times.Add(place.Id, place.At[1 + Sum.Total]);
-                }
-            }
-        }
-
         /// <summary>The sum of an id in the trace itself: where no thread of the library's own may be.</summary>
         internal Sum Direct(int id)
         {

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Threading;
 
 namespace Weave.Runtime
 {
@@ -41,9 +42,14 @@ namespace Weave.Runtime
         private readonly int[] ids = new int[Format.ChunkWords];
         private readonly long[] starts = new long[Format.ChunkWords];
 
-        private long counted;
-        private Tally before = new Tally();
+        /// <summary>When threads' tables were looked at last; 0 where nothing was decided since.</summary>
+        private long lightened;
+        /// <summary>Calls in them, and time in them, at the last look and at the one before.</summary>
+        private Tally sums = new Tally();
+        private Tally sumsBefore = new Tally();
+        private Tally counts = new Tally();
         private Tally countsBefore = new Tally();
+        private readonly Tally times = new Tally();
         private long cost;
 
         internal Budget(Store store)
@@ -287,38 +293,63 @@ namespace Weave.Runtime
             return sum.Words;
         }
 
-        /// <summary>Looks once a second what is summed up and counted: the methods that are only to be counted from now, and those that are not even
-        /// counted; each null if there are none.</summary>
+        /// <summary>Looks what threads that live have summed up and counted: the methods that are only to be counted from now, and those that are not
+        /// even counted; each null if there are none.</summary>
         internal void Lighten(Control control, long now, out List<int> toCount, out List<int> toLeave)
         {
             toCount = null;
             toLeave = null;
-            long since = now - counted;
-            if (since < Second)
+            if (decided.IsEmpty)
+            {
+                lightened = 0;
+                return;
+            }
+            var tallies = new List<Tally>();
+            var tables = new List<Sums>();
+            if (!store.Live(tallies, tables))
             {
                 return;
             }
-            var total = new Tally();
-            var times = new Tally();
-            var counts = new Tally();
-            if (!store.Counts.Calls(total, times, counts))
+            Swap(ref sums, ref sumsBefore);
+            Swap(ref counts, ref countsBefore);
+            times.Clear();
+            for (int i = 0; i < tables.Count; i++)
             {
-                return;
+                Sum[] all = tables[i].All;
+                for (int j = 0; j < all.Length; j++)
+                {
+                    if (all[j] != null)
+                    {
+                        long[] words = Volatile.Read(ref all[j].Words);
+                        sums.Add(all[j].Id, Volatile.Read(ref words[Sum.Calls]));
+                        times.Add(all[j].Id, Volatile.Read(ref words[Sum.Total]));
+                    }
+                }
             }
-            Tally old = before;
-            Tally oldCounts = countsBefore;
-            bool first = counted == 0;
-            before = total;
-            countsBefore = counts;
-            counted = now;
+            for (int i = 0; i < tallies.Count; i++)
+            {
+                tallies[i].AddTo(counts);
+            }
+            long since = now - lightened;
+            bool first = lightened == 0;
+            lightened = now;
             if (first)
             {
-                cost = Cost();
+                cost = cost == 0 ? Cost() : cost;
                 return;
             }
             long share = since / 100 * Share;
-            toLeave = Dearest(control, counts, null, oldCounts, 2, Counting, share);
-            toCount = Dearest(control, total, times, old, 1, cost, share);
+            toLeave = Dearest(control, counts, null, countsBefore, 2, Counting, share);
+            toCount = Dearest(control, sums, times, sumsBefore, 1, cost, share);
+        }
+
+        /// <summary>The other takes what comes now: it has no counts then, and its ids keep their places.</summary>
+        private static void Swap(ref Tally last, ref Tally before)
+        {
+            Tally old = before;
+            before = last;
+            last = old;
+            last.Clear();
         }
 
         /// <summary>Of the methods about which so many decisions came before, those with most calls, until the others take no more than their share.</summary>

@@ -146,26 +146,6 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>How often methods were called that are summed up, and for how long together, and how often those that are counted, as the trace
-        /// has it; false if another thread held the gate too long.</summary>
-        internal bool Calls(Tally summed, Tally times, Tally counted)
-        {
-            if (!gate.Enter())
-            {
-                return false;
-            }
-            try
-            {
-                Aggregates.Calls(summed, times);
-                sum.AddTo(counted);
-                return true;
-            }
-            finally
-            {
-                gate.Leave();
-            }
-        }
-
         /// <summary>The process ends: counts as lost what has found no place.</summary>
         internal void End(Header header)
         {

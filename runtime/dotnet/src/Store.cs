@@ -358,17 +358,7 @@ namespace Weave.Runtime
             }
             try
             {
-                for (int i = 0; i < lanes.Count; i++)
-                {
-                    if (!lanes[i].Tally.IsEmpty)
-                    {
-                        live.Add(lanes[i].Tally);
-                    }
-                    if (!lanes[i].Table.IsEmpty)
-                    {
-                        liveSums.Add(lanes[i].Table);
-                    }
-                }
+                Collect(live, liveSums);
                 if (dead.Count > 0)
                 {
                     gone = new List<Tally>();
@@ -393,6 +383,39 @@ namespace Weave.Runtime
                 gone[i].AddTo(past);
             }
             return true;
+        }
+
+        /// <summary>Those of threads that live; false if another thread held the gate too long.</summary>
+        internal bool Live(List<Tally> tallies, List<Sums> sums)
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                Collect(tallies, sums);
+                return true;
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        private void Collect(List<Tally> tallies, List<Sums> sums)
+        {
+            for (int i = 0; i < lanes.Count; i++)
+            {
+                if (!lanes[i].Tally.IsEmpty)
+                {
+                    tallies.Add(lanes[i].Tally);
+                }
+                if (!lanes[i].Table.IsEmpty)
+                {
+                    sums.Add(lanes[i].Table);
+                }
+            }
         }
 
         /// <summary>The process ends; background threads may go on.</summary>

@@ -255,7 +255,7 @@ class Trace:
             at = 32
             while at + 16 <= CHUNK and (head := struct.unpack_from("<Q", data, at)[0]):
                 length, what = head & 0xFFFFFFFF, head >> 32
-                assert at + 16 + length <= CHUNK and what < 4, "a change's length and kind"
+                assert at + 16 + length <= CHUNK and what < 5, "a change's length and kind"
                 time_, text = struct.unpack_from("<Q", data, at + 8)[0], data[at + 16 : at + 16 + length]
                 if what:
                     self.decisions.append((time_, what, list(struct.unpack(f"<{length // 4}I", text))))
