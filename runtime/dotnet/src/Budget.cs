@@ -15,6 +15,10 @@ namespace Weave.Runtime
         private const long Second = 1000000000;
         /// <summary>So many of the chunks that have become full since the last look are read.</summary>
         private const int MostChunks = 16;
+        /// <summary>Fewer tell nothing.</summary>
+        private const int FewestChunks = 8;
+        /// <summary>The least part of the rate that is allowed, however full the trace is.</summary>
+        private const double LeastRate = 0.01;
         /// <summary>Summing up may take so many hundredths of a processor, and counting as many.</summary>
         private const int Share = 3;
         /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
@@ -95,8 +99,16 @@ namespace Weave.Runtime
             {
                 return;
             }
+            if (filled - past < FewestChunks)
+            {
+                filled = past;
+                return;
+            }
             looked = now;
-            if (looks++ == 0 || (filled - past) * Format.ChunkWords * (double)Second <= (double)rate * since)
+            // The fuller the trace, the less: what was recorded is to stay in it.
+            double room = store.Room;
+            double allowed = rate * (room > LeastRate ? room : LeastRate);
+            if (looks++ == 0 || (filled - past) * Format.ChunkWords * (double)Second <= allowed * since)
             {
                 return;
             }
@@ -114,12 +126,12 @@ namespace Weave.Runtime
             }
             // So many of each record that was read were written in a second.
             double scale = (double)(filled - past) / read * Second / since;
-            double excess = records * scale - rate;
+            double excess = records * scale - allowed;
             if (excess <= 0)
             {
                 return;
             }
-            excess += rate / 4.0; // so that not each look has something to decide
+            excess += allowed / 4; // so that not each look has something to decide
             Sum[] all = calls.All;
             var order = new List<long>();
             for (int i = 0; i < all.Length; i++)

@@ -18,6 +18,7 @@ namespace Weave.Runtime
         private const int TextLimit = 4000;
         private const int LimitByAt = 8192;
         private const int HeartbeatAt = 8224;
+        private const int TakenOutAt = 8232;
         private const int ShortAt = 8200;
         private const int FailedAt = 8208;
         private const int LostOverwrittenAt = 8256;
@@ -49,6 +50,12 @@ namespace Weave.Runtime
         internal long Heartbeat
         {
             get { return Volatile.Read(ref *(long*)(bytes + HeartbeatAt)); }
+        }
+
+        /// <summary>Chunks that consumers took out.</summary>
+        internal long TakenOut
+        {
+            get { return Volatile.Read(ref *(long*)(bytes + TakenOutAt)); }
         }
 
         internal void AddLost(long n)

@@ -664,6 +664,12 @@ namespace Weave.Runtime
             filled++;
         }
 
+        /// <summary>The part of the limit that no chunk has used so far, or that was given back: below 0 where the ring has begun anew.</summary>
+        internal double Room
+        {
+            get { return 1 - (double)(Volatile.Read(ref serials) - Header.TakenOut) * Format.Chunk / settings.Limit; }
+        }
+
         /// <summary>
         /// The last of the chunks that have become full since so many were, some at most, and how many have now. Others may get them at any
         /// time. False if another thread held the gate too long.

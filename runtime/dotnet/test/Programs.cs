@@ -804,8 +804,7 @@ public static class Programs
     /// four threads; <c>stop</c>: ends that; all say how many rounds <c>run</c> has made. <c>enter ID</c> and so on: that hook, with
     /// the state of the innermost call of that method. <c>until ID STATE</c>: calls of a method until they are in that state; <c>slowly ID N</c>: so many
     /// calls that last, with many of 20 in each; <c>calls ID N</c>; <c>turns ID N OTHER</c>: so many of each, in turns; <c>together ID N</c> and <c>trees
-    /// N</c>: so many in each of four threads; <c>shortly ID N</c>: one in each of so many threads, one after the other.
-    /// calls that last, with many of 20 in each. <c>begins ID</c>, <c>resume ID</c> and so on: the hook of a logical call, of one that is new or of the
+    /// N</c>: so many in each of four threads; <c>shortly ID N</c>: one in each of so many threads, one after the other. <c>begins ID</c>, <c>resume ID</c> and so on: the hook of a logical call, of one that is new or of the
     /// innermost of that method; <c>pass ID</c>: with the last state of that method; <c>pieces ID</c>: logical calls until one is not recorded;
     /// <c>failing ID N</c>: so many calls that fail.
     /// </summary>

@@ -1117,6 +1117,12 @@ def test_auto_counts_logical_calls(folder):
     equal(2, enters(t, 21), "pieces of a call that is seldom")
 
 
+def test_auto_keeps_what_the_ring_has(folder):
+    # The rate is more than any thread writes.
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE="50m", WEAVE_TRACE_LIMIT="1m") as p:
+        p.tell("until 20 2")
+
+
 def test_auto_begins_again(folder):
     with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
         p.tell("until 20 2")
