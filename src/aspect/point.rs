@@ -85,6 +85,20 @@ pub struct Point {
 }
 
 impl Point {
+    /// One that takes nothing and gives nothing. A class of the JVM or of a dex file owns it.
+    pub fn plain(kind: PointKind, owner: &str, name: &str) -> Point {
+        Point {
+            kind,
+            owner: Ty::class(owner),
+            name: name.into(),
+            takes: Box::default(),
+            has_target: false,
+            result: Ty::Void,
+            is_tested: false,
+            reference: 0,
+        }
+    }
+
     /// As what a static method takes something that lies at a point: an object where its type speaks of the type parameters of the
     /// method or its type (.NET).
     pub fn given(ty: &Ty) -> Result<Ty, Reason> {

@@ -510,7 +510,7 @@ impl Lowering<'_, '_> {
         for change in scratch.layout.changes() {
             self.put_chunk(scheme, copied, change.pc, out)?;
             copied = change.pc;
-            let point = self.method.points.and_then(|points| points.get(change.pc));
+            let point = (self.method.points).and_then(|points| points.at.get(change.pc));
             if change.prologue > 0 {
                 if change.pc == 0 {
                     out.extend_from_slice(&scratch.sequences.prologue);

@@ -165,16 +165,16 @@ impl<'a> Method<'a> {
                 }
             }
             for pc in replaced {
-                all.find(pc).replaces = true;
+                all.at.entry(pc).replaces = true;
             }
             if !before.is_empty() {
-                let at = all.find(insn.pc);
+                let at = all.at.entry(insn.pc);
                 at.before = before;
                 at.caught = caught;
                 at.replaces |= replaces;
             }
             if !behind.is_empty() {
-                let at = all.find(insn.end());
+                let at = all.at.entry(insn.end());
                 at.behind = behind;
                 at.behind_caught = behind_caught;
             }

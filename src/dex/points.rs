@@ -227,22 +227,8 @@ impl Found<'_, '_> {
         Ok(Point {
             takes: takes.into(),
             result: Ty::class(self.ty),
-            ..self.of_object(self.ty, "<init>")
+            ..Point::plain(self.kind, self.ty, "<init>")
         })
-    }
-
-    /// A point of this kind that takes nothing.
-    fn of_object(&self, owner: &str, name: &str) -> Point {
-        Point {
-            kind: self.kind,
-            owner: Ty::class(owner),
-            name: name.into(),
-            takes: Box::default(),
-            has_target: false,
-            result: Ty::Void,
-            is_tested: false,
-            reference: 0,
-        }
     }
 
     /// A point of what is thrown or caught.
@@ -250,7 +236,7 @@ impl Found<'_, '_> {
         Point {
             takes: [Ty::class(taken)].into(),
             is_tested: !self.is_plain,
-            ..self.of_object(owner, "")
+            ..Point::plain(self.kind, owner, "")
         }
     }
 }
@@ -276,9 +262,9 @@ impl PointDetails for Found<'_, '_> {
             PointKind::MonitorEnter | PointKind::MonitorExit => Ok(Point {
                 takes: [Ty::class(OBJECT)].into(),
                 has_target: true,
-                ..self.of_object(OBJECT, "")
+                ..Point::plain(self.kind, OBJECT, "")
             }),
-            PointKind::Line => Ok(self.of_object(OBJECT, "")),
+            PointKind::Line => Ok(Point::plain(self.kind, OBJECT, "")),
             PointKind::Throw => Ok(self.exception(THROWABLE, THROWABLE)),
             // A handler that does not ask for the exception has none to pass.
             PointKind::Catch if self.insn.opcode != op::MOVE_EXCEPTION => Err(Reason::Unsupported),

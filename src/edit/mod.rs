@@ -47,6 +47,52 @@ pub struct Layout {
     stops: Vec<Stop>,
 }
 
+/// What belongs to some places of a method's code, one thing to a pc, ascending.
+#[derive(Clone, Debug)]
+pub struct ByPc<T>(Vec<(u32, T)>);
+
+impl<T> Default for ByPc<T> {
+    fn default() -> Self {
+        ByPc(Vec::new())
+    }
+}
+
+impl<T> ByPc<T> {
+    /// What belongs to `pc`; it is made if there is nothing yet.
+    pub fn entry(&mut self, pc: u32) -> &mut T
+    where
+        T: Default,
+    {
+        let place = match self.0.binary_search_by_key(&pc, |one| one.0) {
+            Ok(place) => place,
+            Err(place) => {
+                self.0.insert(place, (pc, T::default()));
+                place
+            }
+        };
+        &mut self.0[place].1
+    }
+
+    pub fn get(&self, pc: u32) -> Option<&T> {
+        let place = self.0.binary_search_by_key(&pc, |one| one.0).ok()?;
+        Some(&self.0[place].1)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> + Clone {
+        self.from(0)
+    }
+
+    /// Those at `pc` and behind it.
+    pub fn from(&self, pc: u32) -> impl Iterator<Item = (u32, &T)> + Clone {
+        let first = self.0.partition_point(|one| one.0 < pc);
+        self.0[first..].iter().map(|(pc, one)| (*pc, one))
+    }
+}
+
 /// One change, in order of pc, for the writer of the new code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -201,6 +247,20 @@ mod tests {
         assert_eq!(layout.start(11), 22);
         // Damaged debugging information names any position.
         assert_eq!(layout.start(0x7fff_ffff), 0x8000_000a);
+    }
+
+    #[test]
+    fn what_belongs_to_a_pc_is_one_thing() {
+        let mut all = ByPc::<u32>::default();
+        assert!(all.is_empty());
+        for pc in [7, 3, 7, 5] {
+            *all.entry(pc) += pc;
+        }
+        let listed =
+            |each: Vec<(u32, &u32)>| each.into_iter().map(|(pc, n)| (pc, *n)).collect::<Vec<_>>();
+        assert_eq!(listed(all.iter().collect()), [(3, 3), (5, 5), (7, 14)]);
+        assert_eq!(listed(all.from(4).collect()), [(5, 5), (7, 14)]);
+        assert_eq!((all.get(7), all.get(4)), (Some(&14), None));
     }
 
     #[test]

@@ -848,10 +848,10 @@ impl<'a> Lowering<'_, 'a> {
                 scratch.layout.insert(pc, Place::Before, exit.len());
             }
         }
-        for one in self.points.iter().flat_map(|points| &points.at) {
+        for (pc, one) in self.points.iter().flat_map(|points| points.at.iter()) {
             for (place, snippet) in [(Place::Prologue, &one.behind), (Place::Before, &one.before)] {
                 if !snippet.is_empty() {
-                    scratch.layout.insert(one.pc, place, snippet.len());
+                    scratch.layout.insert(pc, place, snippet.len());
                 }
             }
         }
@@ -872,7 +872,7 @@ impl<'a> Lowering<'_, 'a> {
             out.extend_from_slice(&old[copied..pc]);
             copied = pc;
             if let Some(points) = self.points {
-                if let Some(one) = points.get(change.pc) {
+                if let Some(one) = points.at.get(change.pc) {
                     out.extend_from_slice(one.behind.bytes());
                     out.extend_from_slice(one.before.bytes());
                 }
@@ -910,7 +910,7 @@ impl<'a> Lowering<'_, 'a> {
     fn range_start(&self, layout: &Layout, pc: u32) -> u32 {
         match self.points {
             None => layout.insn(pc),
-            Some(points) if points.get(pc).is_some_and(|one| one.is_held) => layout.start(pc),
+            Some(points) if points.at.get(pc).is_some_and(|one| one.is_held) => layout.start(pc),
             Some(_) => layout.target(pc),
         }
     }

@@ -13,6 +13,7 @@ use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::plan::Redirected;
 use crate::aspect::point::PointKind;
 use crate::bytes::modified_utf8;
+use crate::edit::ByPc;
 use crate::error::Result;
 use crate::jvm::class::{Class, Code, MethodInfo, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
@@ -38,8 +39,8 @@ pub fn constants_needed(calls: &[(Redirected, &Redirect)]) -> usize {
 /// What goes into a method.
 #[derive(Default)]
 pub struct Insertions {
-    /// By the instructions in front of which it goes, ascending.
-    pub at: Vec<Insertion>,
+    /// By the instructions in front of which it goes.
+    pub at: ByPc<Insertion>,
     /// How many local variables there are more.
     pub locals: u16,
 }
@@ -47,7 +48,6 @@ pub struct Insertions {
 /// What goes in front of an instruction.
 #[derive(Default)]
 pub struct Insertion {
-    pub pc: u32,
     /// What the point above has behind it: branches to the instruction do not run it.
     pub behind: Snippet,
     /// What runs however the instruction is reached.
@@ -57,26 +57,9 @@ pub struct Insertion {
 }
 
 impl Insertions {
-    fn find(&mut self, pc: u32) -> &mut Insertion {
-        let place = self.at.partition_point(|one| one.pc < pc);
-        if self.at.get(place).is_none_or(|one| one.pc != pc) {
-            let new = Insertion {
-                pc,
-                ..Insertion::default()
-            };
-            self.at.insert(place, new);
-        }
-        &mut self.at[place]
-    }
-
-    pub fn get(&self, pc: u32) -> Option<&Insertion> {
-        let place = self.at.binary_search_by_key(&pc, |one| one.pc).ok()?;
-        Some(&self.at[place])
-    }
-
     /// How many more words the stack has at most.
     pub fn deepest(&self) -> u32 {
-        let each = |one: &Insertion| one.behind.deepest().max(one.before.deepest());
+        let each = |(_, one): (u32, &Insertion)| one.behind.deepest().max(one.before.deepest());
         self.at.iter().map(each).max().unwrap_or_default()
     }
 }
@@ -177,10 +160,10 @@ impl<'m, 'a> Method<'m, 'a> {
             all.locals = all.locals.max(saved.words as u16);
             let len = insn::at(self.code.insns, at)?.len;
             if !before.is_empty() {
-                all.find(at).before.append(&before);
+                all.at.entry(at).before.append(&before);
             }
             if !behind.is_empty() {
-                let next = all.find(at + len);
+                let next = all.at.entry(at + len);
                 next.behind.append(&behind);
                 next.is_held = is_held;
             }

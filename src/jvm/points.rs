@@ -250,22 +250,8 @@ impl Found<'_, '_> {
         Ok(Point {
             takes: takes.into(),
             result: Ty::class(self.ty),
-            ..self.of(self.ty, "<init>")
+            ..Point::plain(self.kind, self.ty, "<init>")
         })
-    }
-
-    /// A point of this kind that takes nothing.
-    fn of(&self, owner: &str, name: &str) -> Point {
-        Point {
-            kind: self.kind,
-            owner: Ty::class(owner),
-            name: name.into(),
-            takes: Box::default(),
-            has_target: false,
-            result: Ty::Void,
-            is_tested: false,
-            reference: 0,
-        }
     }
 }
 
@@ -280,7 +266,7 @@ impl PointDetails for Found<'_, '_> {
             PointKind::New => self.new_object(),
             PointKind::Throw => Ok(Point {
                 takes: [Ty::class(THROWABLE)].into(),
-                ..self.of(THROWABLE, "")
+                ..Point::plain(self.kind, THROWABLE, "")
             }),
             // A handler of several types has what all of them are.
             PointKind::Catch => Ok(Point {
@@ -290,14 +276,16 @@ impl PointDetails for Found<'_, '_> {
                 })]
                 .into(),
                 is_tested: !self.is_plain,
-                ..self.of(self.ty, "")
+                ..Point::plain(self.kind, self.ty, "")
             }),
             PointKind::MonitorEnter | PointKind::MonitorExit => Ok(Point {
                 takes: [Ty::class("java/lang/Object")].into(),
                 has_target: true,
-                ..self.of("java/lang/Object", "")
+                ..Point::plain(self.kind, "java/lang/Object", "")
             }),
-            PointKind::Call | PointKind::Line => Ok(self.of("java/lang/Object", "")),
+            PointKind::Call | PointKind::Line => {
+                Ok(Point::plain(self.kind, "java/lang/Object", ""))
+            }
         }
     }
 }

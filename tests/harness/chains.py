@@ -68,15 +68,7 @@ def dex(score, folder):
         check_dex.to_dex(jar, folder / f"{name}.dex")
     woven = folder / "woven.dex"
     run([weave_binary(), "-q", "--strict", "--rules", rules(folder, "hooks.dex", JAVA), folder / "app.dex", woven])
-    verified = run([weave_binary(), "verify", woven], check=False)
-    score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
-    runtime = folder / "weave-runtime.jar"
-    run([weave_binary(), "runtime", runtime])
-    map = fresh(folder / "map") / "META-INF/weave/symbols"
-    map.parent.mkdir(parents=True)
-    map.write_bytes((folder / "woven.dex.wsym").read_bytes())
-    jar = check_dex.translated(woven, folder / "woven.jar")
-    path = os.pathsep.join(map_ for map_ in (str(jar), str(library), str(runtime), str(folder / "map")))
+    path = check_dex.class_path(score, "dex", woven, library)
     done = run([java, "-Xverify:all", "-cp", path, "app.Chains"], check=False, env=values.environment(trace))
     compare(score, "dex", done, trace)
 

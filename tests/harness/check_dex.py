@@ -214,6 +214,19 @@ def to_dex(source, target):
          f"--output={target}", source])
 
 
+def class_path(score, name, woven, *more):
+    """What runs a woven dex file on HotSpot: the file verified and translated to classes, the hook library, and the map that lies beside a dex file."""
+    verified = run([weave_binary(), "verify", woven], check=False)
+    score.check(f"{name}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    folder, runtime = woven.parent, woven.parent / "weave-runtime.jar"
+    run([weave_binary(), "runtime", runtime])
+    map = fresh(folder / f"{woven.stem}-map") / "META-INF/weave/symbols"
+    map.parent.mkdir(parents=True)
+    map.write_bytes((folder / f"{woven.name}.wsym").read_bytes())
+    jar = translated(woven, folder / f"{woven.stem}-woven.jar")
+    return os.pathsep.join(str(part) for part in (jar, *more, runtime, folder / f"{woven.stem}-map"))
+
+
 def translated(dex, target, runs=False):
     """A dex file as a jar whose classes HotSpot can load; `runs`: interfaces keep what others run of them."""
     partial = target.with_suffix(".partial")

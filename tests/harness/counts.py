@@ -103,19 +103,10 @@ def dex(score, folder):
     java = oldest_jdk() / "bin/java"
     check_dex.to_dex(app, folder / "app.dex")
     weave(folder, folder / "app.dex", lambda mode: folder / f"{mode}.dex")
-    runtime = folder / "weave-runtime.jar"
-    run([weave_binary(), "runtime", runtime])
     plain, runs = run([java, "-cp", app, "app.Counts"]), {}
     for mode in RULES:
         woven, trace = folder / f"{mode}.dex", folder / f"{mode}.wtrace"
-        verified = run([weave_binary(), "verify", woven], check=False)
-        score.check(f"dex, {mode}: weave verify", verified.returncode == 0, verified.stdout[-300:])
-        # A dex file carries its map beside it.
-        map = fresh(folder / f"{mode}-map") / "META-INF/weave/symbols"
-        map.parent.mkdir(parents=True)
-        map.write_bytes((folder / f"{mode}.dex.wsym").read_bytes())
-        jar = check_dex.translated(woven, folder / f"{mode}-woven.jar")
-        path = os.pathsep.join(str(part) for part in (jar, runtime, folder / f"{mode}-map"))
+        path = check_dex.class_path(score, f"dex, {mode}", woven)
         runs[mode] = run([java, "-Xverify:all", "-cp", path, "app.Counts"], check=False, env=environment(trace)), trace
     judge(score, "dex", plain, runs)
 

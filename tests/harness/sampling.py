@@ -291,21 +291,12 @@ def java(score, folder):
 
 
 def dex(score, folder):
-    app, woven, runtime = classes(folder), folder / "woven.dex", folder / "weave-runtime.jar"
+    app, woven, rules = classes(folder), folder / "woven.dex", folder / "weave.toml"
     java = oldest_jdk() / "bin/java"
     check_dex.to_dex(app, folder / "app.dex")
-    rules = folder / "weave.toml"
     rules.write_text(RULES)
     run([weave_binary(), "-q", "--strict", "--rules", rules, folder / "app.dex", woven])
-    run([weave_binary(), "runtime", runtime])
-    verified = run([weave_binary(), "verify", woven], check=False)
-    score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
-    # A dex file carries its map beside it.
-    map = fresh(folder / "map") / "META-INF/weave/symbols"
-    map.parent.mkdir(parents=True)
-    map.write_bytes((folder / "woven.dex.wsym").read_bytes())
-    jar = check_dex.translated(woven, folder / "woven.jar")
-    path = os.pathsep.join(str(part) for part in (jar, runtime, folder / "map"))
+    path = check_dex.class_path(score, "dex", woven)
     judge(score, "dex", [java, "-Xverify:all", "-cp", path, "app.Requests"], folder / "t.wtrace", unwoven([java, "-cp", app, "app.Requests"]))
 
 

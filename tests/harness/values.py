@@ -107,16 +107,7 @@ def dex(score, folder):
     check_dex.to_dex(app, folder / "app.dex")
     woven = folder / "woven.dex"
     run([weave_binary(), "-q", "--strict", "--rules", RULES, folder / "app.dex", woven])
-    verified = run([weave_binary(), "verify", woven], check=False)
-    score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
-    runtime = folder / "weave-runtime.jar"
-    run([weave_binary(), "runtime", runtime])
-    # A dex file carries its map beside it.
-    map = fresh(folder / "map") / "META-INF/weave/symbols"
-    map.parent.mkdir(parents=True)
-    map.write_bytes((folder / "woven.dex.wsym").read_bytes())
-    jar = check_dex.translated(woven, folder / "woven.jar")
-    path = os.pathsep.join(str(part) for part in (jar, runtime, folder / "map"))
+    path = check_dex.class_path(score, "dex", woven)
     plain = run([java, "-cp", app, "app.Values"])
     done = run([java, "-Xverify:all", "-cp", path, "app.Values"], check=False, env=environment(trace))
     compare(score, "dex", done, plain, trace)

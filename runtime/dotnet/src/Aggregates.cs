@@ -44,7 +44,7 @@ namespace Weave.Runtime
         private long* spare;
         private int chunks;
         private int round;
-        /// <summary>Calls that were told one by one since then.</summary>
+        /// <summary>SLOW escapes of this second, of all threads; it began at <see cref="since"/>.</summary>
         private int told;
         private long since;
 
@@ -64,7 +64,7 @@ namespace Weave.Runtime
             return false;
         }
 
-        /// <summary>Whether one more call may be told by itself: about so many a second, of all threads together.</summary>
+        /// <summary>Whether a thread may write one more SLOW escape in this second: about <see cref="MostTold"/> of all threads.</summary>
         internal bool Tells(long now)
         {
             if (now - Volatile.Read(ref since) >= Second)

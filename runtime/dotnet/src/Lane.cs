@@ -209,31 +209,7 @@ namespace Weave.Runtime
         /// <summary>The enter record of an outermost sampled call, and right in front of it for how many it stands.</summary>
         internal void Outermost(int id, int weight, long now)
         {
-            if (among != 0)
-            {
-                Between(Format.Enter, id, now);
-            }
-            long gap = now - last;
-            long* word = At;
-            if (word + 2 < end && (ulong)gap >> Format.GapBits == 0)
-            {
-                // As for a value.
-                try
-                {
-                }
-                finally
-                {
-                    word[2] = (long)id << 32 | gap << 2 | Format.Enter;
-                    word[1] = weight;
-                    Volatile.Write(ref word[0], Format.Escape(Format.Sampled, 1, id));
-                    At = word + 3;
-                    last = now;
-                }
-            }
-            else
-            {
-                Slow(Format.Enter, id, now, Weighed, weight, null);
-            }
+            Marked(Format.Escape(Format.Sampled, 1, id), weight, Weighed, id, now);
         }
 
         /// <summary>The next logical call of this method is recorded.</summary>
@@ -259,6 +235,12 @@ namespace Weave.Runtime
         /// <summary>A segment of a logical call begins.</summary>
         internal void Resume(int mark, int id, long now, long call)
         {
+            Marked(Format.Escape(Format.Logical, 1, mark), call, mark, id, now);
+        }
+
+        /// <summary>An enter record, and right in front of it what an escape of one word says of it.</summary>
+        private void Marked(long escape, long payload, int mark, int id, long now)
+        {
             if (among != 0)
             {
                 Between(Format.Enter, id, now);
@@ -274,15 +256,15 @@ namespace Weave.Runtime
                 finally
                 {
                     word[2] = (long)id << 32 | gap << 2 | Format.Enter;
-                    word[1] = call;
-                    Volatile.Write(ref word[0], Format.Escape(Format.Logical, 1, mark));
+                    word[1] = payload;
+                    Volatile.Write(ref word[0], escape);
                     At = word + 3;
                     last = now;
                 }
             }
             else
             {
-                Slow(Format.Enter, id, now, mark, call, null);
+                Slow(Format.Enter, id, now, mark, payload, null);
             }
         }
 

@@ -11,9 +11,10 @@ namespace Weave.Runtime
     /// programs that have such methods have any of this.
     /// </summary>
     /// <remarks>
-    /// What the rules say of a method: bits 0 and 1 its mode (0 record, 1 aggregate, 2 count), bit 2 auto, bit 3 sampled, bits 4 and 5 its
-    /// level, bit 6 <see cref="Decided"/>. Bits 8 to 31, of auto: microseconds; if it is summed up, calls that take longer are told one by one. Of sampled: how many
-    /// outermost calls of a thread there are to each that is taken, or, with bit 7, how many of the process are taken a second.
+    /// What the rules say of a method is an int. Bits 0 and 1: the mode (0 record, 1 aggregate, 2 count). Bit 2: auto. Bit 3: sampled. Bits 4
+    /// and 5: the level. Bit 6: <see cref="Decided"/>. Bit 7: the number is one of calls a second. Bits 8 to 31: a number. For auto it is in
+    /// microseconds: where the library sums the method up, it also writes each longer call into the trace. For sampled it is N of 1/N, or the
+    /// calls a second of the process.
     /// </remarks>
     [DebuggerStepThrough]
     internal static unsafe class Modes

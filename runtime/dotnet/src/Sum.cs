@@ -38,7 +38,7 @@ namespace Weave.Runtime
         internal int Open;
         /// <summary>Replaced as a whole when it grows.</summary>
         internal long[] Words;
-        /// <summary>Calls that were told one by one since then.</summary>
+        /// <summary>SLOW escapes of this second, which began at <see cref="since"/>.</summary>
         private int told;
         private long since;
         /// <summary>What <see cref="Turns"/> was when <see cref="Aggregates"/> looked last. By that alone.</summary>
@@ -83,7 +83,7 @@ namespace Weave.Runtime
             return Math.Min(Buckets - 1, 4 * (power - 1) + ((int)(ns >> (power - 2)) & 3));
         }
 
-        /// <summary>Whether a call may be told by itself: so many a second.</summary>
+        /// <summary>Whether the thread may write one more SLOW escape of this method in this second.</summary>
         internal bool Tells(long now)
         {
             if (now - since >= Second)

@@ -113,7 +113,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         }
         // A branch from in front of the woven part would run what belongs to the point above.
         let is_met = |points: &Points| {
-            let point = points.get(recipe.start);
+            let point = points.at.get(recipe.start);
             recipe.start > 0 && point.is_some_and(|point| !point.behind.is_empty())
         };
         if recipe.points.is_some_and(is_met) {
@@ -308,13 +308,13 @@ impl<'j, 'b> Lowering<'j, 'b> {
         if enter > 0 {
             layout.insert(recipe.start, Place::Prologue, enter);
         }
-        for point in recipe.points.iter().flat_map(|points| &points.at) {
+        for (pc, point) in recipe.points.iter().flat_map(|points| points.at.iter()) {
             for (place, code) in [
                 (Place::Prologue, &point.behind),
                 (Place::Before, &point.before),
             ] {
                 if !code.is_empty() {
-                    layout.insert(point.pc, place, code.len() as u32);
+                    layout.insert(pc, place, code.len() as u32);
                 }
             }
         }
@@ -475,7 +475,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
             let pc = change.pc as usize;
             out.extend_from_slice(&old[copied..pc]);
             copied = pc;
-            let point = recipe.points.and_then(|points| points.get(change.pc));
+            let point = recipe.points.and_then(|points| points.at.get(change.pc));
             let behind = point.map_or(&[][..], |point| &point.behind);
             out.extend_from_slice(behind);
             let prologue = change.prologue - behind.len() as u32;

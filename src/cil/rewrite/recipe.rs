@@ -1,6 +1,7 @@
 //! How to rewrite a body, and where its parts are afterwards.
 
 use crate::cil::il::insn::op;
+use crate::edit::ByPc;
 use crate::error::Result;
 
 /// A few instructions whose branches stay in it.
@@ -87,8 +88,8 @@ pub enum Exit {
 /// Code around single instructions, whose branches stay in it.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
-    /// Ascending by pc.
-    pub at: Vec<Point>,
+    /// By the instructions in front of which it goes.
+    pub at: ByPc<Point>,
     /// How much deeper the stack becomes.
     pub max_stack: u32,
 }
@@ -96,31 +97,10 @@ pub struct Points {
 /// What goes in front of an instruction.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
-    pub pc: u32,
     /// What the instruction above has behind it: branches to this one do not run it.
     pub behind: Vec<u8>,
     /// What runs however the instruction is reached.
     pub before: Vec<u8>,
-}
-
-impl Points {
-    /// What goes in front of the instruction at `pc`.
-    pub fn find(&mut self, pc: u32) -> &mut Point {
-        let place = self.at.partition_point(|point| point.pc < pc);
-        if self.at.get(place).is_none_or(|point| point.pc != pc) {
-            let new = Point {
-                pc,
-                ..Point::default()
-            };
-            self.at.insert(place, new);
-        }
-        &mut self.at[place]
-    }
-
-    pub(super) fn get(&self, pc: u32) -> Option<&Point> {
-        let place = self.at.binary_search_by_key(&pc, |point| point.pc).ok()?;
-        Some(&self.at[place])
-    }
 }
 
 /// How to rewrite a body.

@@ -267,7 +267,7 @@ impl Method<'_, '_, '_> {
         }
         for (pc, code, is_behind) in [(calls[0].at, before, false), (insn.end(), behind, true)] {
             if code.len() > 0 {
-                let point = all.points.find(pc);
+                let point = all.points.at.entry(pc);
                 let into = match is_behind {
                     true => &mut point.behind,
                     false => &mut point.before,

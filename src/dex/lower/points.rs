@@ -31,10 +31,10 @@ impl Lowering<'_, '_> {
             self.put_arguments(points.registers, &mut scratch.sequences.prologue);
         }
         let prologue = insn::units(&scratch.sequences.prologue);
-        let around = points.at.iter().flat_map(|one| {
+        let around = points.at.iter().flat_map(|(pc, one)| {
             [
-                (one.pc, Place::Prologue, insn::units(&one.behind)),
-                (one.pc, Place::Before, insn::units(&one.before)),
+                (pc, Place::Prologue, insn::units(&one.behind)),
+                (pc, Place::Before, insn::units(&one.before)),
             ]
         });
         let fixed = std::iter::once((0, Place::Prologue, prologue))
@@ -60,9 +60,9 @@ impl Lowering<'_, '_> {
         ];
         code_item::put_header(out, sizes, 0);
         self.put_code(Scheme::Dead, None, scratch, out)?;
-        for one in points.at.iter().filter(|one| one.replaces) {
-            let insn = insn::at(self.code.insns, one.pc)?;
-            let at = start + HEADER + 2 * scratch.layout.insn(one.pc) as usize;
+        for (pc, _) in points.at.iter().filter(|(_, one)| one.replaces) {
+            let insn = insn::at(self.code.insns, pc)?;
+            let at = start + HEADER + 2 * scratch.layout.insn(pc) as usize;
             out[at..at + 2 * insn.len as usize].fill(op::NOP);
         }
         self.put_behind(start, scratch, out)?;

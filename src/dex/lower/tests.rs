@@ -8,6 +8,7 @@ use crate::dex::analysis::caught::Caught;
 use crate::dex::analysis::own_fields::OwnFields;
 use crate::dex::lower::insertions::{Insertion, Insertions};
 use crate::dex::testing::{Body, as_object, call as own_call, object, same, show};
+use crate::edit::ByPc;
 use std::sync::Arc;
 
 pub(super) const LEAVE: u32 = 105;
@@ -307,16 +308,18 @@ fn pointed(body: &Body, registers: u32, at: &[(u32, Option<Caught>, Option<Caugh
         }
         out
     };
-    let each = at.iter().map(|&(pc, behind, before)| Insertion {
-        pc,
-        behind: call(behind, 7),
-        before: call(before, 8),
-        behind_caught: behind.unwrap_or_default(),
-        caught: before.unwrap_or_default(),
-        replaces: false,
-    });
+    let mut all = ByPc::default();
+    for &(pc, behind, before) in at {
+        *all.entry(pc) = Insertion {
+            behind: call(behind, 7),
+            before: call(before, 8),
+            behind_caught: behind.unwrap_or_default(),
+            caught: before.unwrap_or_default(),
+            replaces: false,
+        };
+    }
     let points = Insertions {
-        at: each.collect(),
+        at: all,
         registers,
         outs: 0,
     };

@@ -43,7 +43,7 @@ final class Aggregates {
     private int at;
     private LongBuffer spare;
     private int chunks;
-    /** Calls that were told one by one since then, which is 0 if none was. */
+    /** SLOW escapes of this second, of all threads; it began at {@link #since}, which is 0 if there was none yet. */
     private final AtomicInteger told = new AtomicInteger();
     private volatile long since;
 
@@ -60,7 +60,7 @@ final class Aggregates {
         return false;
     }
 
-    /** Whether one more call may be told by itself: about so many a second, of all threads together. */
+    /** Whether a thread may write one more SLOW escape in this second: about so many of all threads. */
     boolean tells(long now) {
         long began = since;
         if (began == 0 || now - began >= Sum.SECOND) {

@@ -32,7 +32,7 @@ final class Sum {
     int open;
     /** Replaced as a whole when it grows. Not volatile: who reads it may see that a second later. */
     long[] words;
-    /** Calls that were told one by one since then, which is 0 if none was. */
+    /** SLOW escapes of this second, which began at {@link #since}: 0 if there was none yet. */
     private int told;
     private long since;
     /** What {@link #turns} was when {@link Aggregates} looked last. By that alone. */
@@ -59,7 +59,7 @@ final class Sum {
         return Math.min(BUCKETS - 1, 4 * (power - 1) + ((int) (ns >>> power - 2) & 3));
     }
 
-    /** Whether a call may be told by itself: so many a second. */
+    /** Whether the thread may write one more SLOW escape of this method in this second. */
     boolean tells(long now) {
         if (since == 0 || now - since >= SECOND) {
             since = now;
