@@ -4,6 +4,7 @@
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::field_map::FieldMap;
+use crate::cil::metadata::flags::impl_flag;
 use crate::cil::metadata::generic_map::GenericMap;
 use crate::cil::metadata::pieces::{Piece, Pieces};
 use crate::cil::metadata::root::Headers;
@@ -26,24 +27,28 @@ pub struct Rebuilt<'a> {
 }
 
 impl Rebuilt<'_> {
-    /// Gives methods' bodies other addresses.
-    pub fn set_rvas(&mut self, rvas: impl Iterator<Item = (u32, u32)>) {
+    /// Gives methods' bodies (of a row, at an address) other addresses, and says of some that they are not to be inlined.
+    pub fn set_bodies(&mut self, bodies: impl Iterator<Item = (u32, u32, bool)>) {
         let (old, count, new, format) = self.methods;
         let column = usize::from(format.offsets[column::method_def::RVA]);
+        let flags = usize::from(format.offsets[column::method_def::IMPL_FLAGS]);
         let mut added = Vec::new();
         let rows = self.pieces.owned(old);
-        let put = |rows: &mut [u8], row: usize, rva: u32| {
-            let at = row * format.row_size() + column;
-            rows[at..at + 4].copy_from_slice(&rva.to_le_bytes());
+        let put = |rows: &mut [u8], row: usize, rva: u32, apart: bool| {
+            let at = row * format.row_size();
+            rows[at + column..at + column + 4].copy_from_slice(&rva.to_le_bytes());
+            if apart {
+                rows[at + flags] |= impl_flag::NO_INLINING as u8;
+            }
         };
-        for (method, rva) in rvas {
+        for (method, rva, apart) in bodies {
             match (method as usize - 1).checked_sub(count) {
-                None => put(rows, method as usize - 1, rva),
-                Some(row) => added.push((row, rva)),
+                None => put(rows, method as usize - 1, rva, apart),
+                Some(row) => added.push((row, rva, apart)),
             }
         }
-        for (row, rva) in added {
-            put(self.pieces.owned(new), row, rva);
+        for (row, rva, apart) in added {
+            put(self.pieces.owned(new), row, rva, apart);
         }
     }
 

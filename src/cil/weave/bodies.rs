@@ -16,6 +16,8 @@ pub(crate) struct NewBody {
     pub old_len: u32,
     /// Its offset in the output, once that is known.
     pub at: u32,
+    /// The JIT is not to inline it.
+    pub apart: bool,
 }
 
 /// The content of a new body.

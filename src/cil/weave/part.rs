@@ -731,6 +731,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }
             false => None,
         };
+        let apart = !recipe.error.is_empty() && bound.is_some_and(|b| b.switched().is_some());
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
             Some(frame) => {
@@ -746,6 +747,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 let signatures = &mut self.signatures(part);
                 let rewritten = rewrite.rewrite_with(body, how, signatures, &mut bodies.bytes)?;
                 scratch.add_body(new, start);
+                if apart {
+                    scratch.keep_apart();
+                }
                 if rewritten.locals != body.locals || opened.is_made() && rewritten.locals != 0 {
                     part.tokens
                         .locals
@@ -931,7 +935,16 @@ impl Scratch {
             len: (self.bodies.bytes.len() - start) as u32,
             old_len,
             at: 0,
+            apart: false,
         });
+    }
+
+    /// The JIT is not to inline the method whose body was added last. From .NET 10 on it inlines methods with handlers,
+    /// and takes seconds for one into which many of them go.
+    fn keep_apart(&mut self) {
+        if let Some(body) = self.bodies.list.last_mut() {
+            body.apart = true;
+        }
     }
 
     /// Adds the body of a method that is new.
@@ -944,6 +957,7 @@ impl Scratch {
             len: body.len() as u32,
             old_len: 0,
             at: 0,
+            apart: false,
         });
     }
 
@@ -965,6 +979,7 @@ impl Scratch {
             len: frame.size() as u32,
             old_len,
             at: 0,
+            apart: false,
         });
         bodies.frames.push(Framed {
             frame,

@@ -9,6 +9,7 @@ use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
 use crate::cil::image::Image;
+use crate::cil::metadata::flags::impl_flag;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{Pdb, Source as Debugging};
@@ -862,4 +863,77 @@ fn bodies_move_as_they_are_with_all_that_belongs_to_them() {
 
 fn is_ref_struct(ty: &Ty) -> bool {
     matches!(ty, Ty::Named(named) if named.by_ref_like)
+}
+
+/// Whether the JIT may inline a method's body, once hooks of this owner are around it.
+fn is_inlined(owner: &str) -> Vec<(String, bool)> {
+    let hook = |name: &str, operands, result, dest| {
+        let call = call(name, operands, result, dest);
+        let hook = Hook {
+            owner: named(owner, LIBRARY),
+            ..(*call.hook).clone()
+        };
+        Call {
+            hook: Arc::new(hook),
+            ..call
+        }
+    };
+    let bind = |_: &str, method: &str, _: &Signature| {
+        (method == "Guarded").then(|| Bound {
+            enter: [hook(
+                "Enter",
+                vec![same(Source::Int(18), INT), same(Source::Id, INT)],
+                INT,
+                Dest::State(0),
+            )]
+            .into(),
+            exit: [hook(
+                "Exit",
+                vec![same(Source::State(0), INT), same(Source::Id, INT)],
+                Ty::Void,
+                Dest::Drop,
+            )]
+            .into(),
+            exception: [hook(
+                "Error",
+                vec![
+                    same(Source::Exception, exception()),
+                    same(Source::State(0), INT),
+                    same(Source::Id, INT),
+                ],
+                Ty::Void,
+                Dest::Drop,
+            )]
+            .into(),
+            keep: Keep {
+                states: [INT].into(),
+                ..Keep::default()
+            },
+            ..Bound::default()
+        })
+    };
+    let (written, left) = woven((SHAPES, None), Advice::default(), usize::MAX, &bind);
+    assert_eq!(left, []);
+    let image = Image::parse(&written.image).unwrap();
+    let tables = &image.metadata.tables;
+    let rows = (1..).zip(tables.iter(table::METHOD_DEF));
+    rows.map(|(number, row)| {
+        let flags = row.get(column::method_def::IMPL_FLAGS);
+        let label = image.metadata.method_label(number);
+        (label, flags & impl_flag::NO_INLINING == 0)
+    })
+    .collect()
+}
+
+#[test]
+fn what_can_be_switched_is_not_inlined() {
+    let (plain, switched) = (is_inlined("Acme.Log"), is_inlined("Weave.Runtime.Switched"));
+    let changed: Vec<_> = plain
+        .iter()
+        .zip(&switched)
+        .filter(|(a, b)| a != b)
+        .collect();
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    let ((label, before), (_, after)) = changed[0];
+    assert!(label.starts_with("Guarded") && *before && !after, "{label}");
 }
