@@ -15,17 +15,17 @@ public final class Switched {
      */
     static final int NOTHING = 0;
     static final int RECORDED = 1;
-    private static final int SUMMED = 2;
+    static final int SUMMED = 2;
     /** An outermost sampled call that is not recorded. */
     static final int PASSED = 3;
     /** One that is. */
     private static final int TAKEN = 5;
-    private static final int KIND = 3;
+    static final int KIND = 3;
 
     /** Of what the rules say. */
-    private static final int AUTO = 1 << 2;
-    private static final int SAMPLED = 1 << 3;
-    private static final int SECOND = 1 << 7;
+    static final int AUTO = 1 << 2;
+    static final int SAMPLED = 1 << 3;
+    static final int SECOND = 1 << 7;
 
     private Switched() {}
 
@@ -34,16 +34,10 @@ public final class Switched {
         if (Hooks.on()) {
             int mode = Modes.of(id);
             if (mode != Modes.OFF) {
-                return begun(mode, as, id);
+                return OutOfLine.begun(mode, as, id);
             }
         }
         return NOTHING;
-    }
-
-    private static int begun(int mode, int as, int id) {
-        int state = decided(mode, as, id);
-        begin(state, id);
-        return state;
     }
 
     /** The method {@code id} is about to begin, and values of the call come first. */
@@ -51,7 +45,7 @@ public final class Switched {
         if (Hooks.on()) {
             int mode = Modes.of(id);
             if (mode != Modes.OFF) {
-                return decided(mode, as, id);
+                return OutOfLine.decided(mode, as, id);
             }
         }
         return NOTHING;
@@ -59,31 +53,20 @@ public final class Switched {
 
     /** The method {@code id} begins, as was decided. */
     public static void begin(int state, int id) {
-        if (state == RECORDED) {
-            Hooks.enter(id);
-        } else if (state != NOTHING) {
-            if ((state & KIND) == SUMMED) {
-                Hooks.start(id);
-            } else if (state != PASSED) {
-                Hooks.outermost(id, state >>> 3);
-            }
+        if (state != NOTHING) {
+            OutOfLine.begin(state, id);
         }
     }
 
     /** The method {@code id} returns. */
     public static void exit(int state, int id) {
-        if (state == RECORDED) {
-            Hooks.exit(id);
-        } else if (state == SUMMED) {
-            Hooks.stop(id);
-        } else if (state != NOTHING) {
-            if ((state & KIND) == SUMMED) {
-                Hooks.stop(id, false, state >>> 2);
-                return;
-            }
+        if (state != NOTHING) {
             try {
-                Hooks.free(null, state != PASSED, false, id);
+                OutOfLine.exit(state, id);
             } catch (StackOverflowError deep) {
+                if ((state & KIND) == SUMMED || state == RECORDED) {
+                    throw deep;
+                }
                 // No call has room here.
                 Hooks.stranded++;
                 Hooks.adrift += state != PASSED ? 1 : 0;
@@ -94,18 +77,13 @@ public final class Switched {
 
     /** The exception {@code t} leaves the method {@code id}. */
     public static void error(Throwable t, int state, int id) {
-        if (state == RECORDED) {
-            Hooks.error(t, id);
-        } else if (state == SUMMED) {
-            Hooks.failed(t, id);
-        } else if (state != NOTHING) {
-            if ((state & KIND) == SUMMED) {
-                Hooks.stop(id, true, state >>> 2);
-                return;
-            }
+        if (state != NOTHING) {
             try {
-                Hooks.free(t, state != PASSED, true, id);
+                OutOfLine.error(t, state, id);
             } catch (StackOverflowError deep) {
+                if ((state & KIND) == SUMMED || state == RECORDED) {
+                    throw deep;
+                }
                 // No call has room here.
                 Hooks.stranded++;
                 Hooks.adrift += state != PASSED ? 1 : 0;
@@ -117,34 +95,6 @@ public final class Switched {
     /** Whether a call's values go into the trace. */
     static boolean isRecorded(int state) {
         return (state & KIND) == RECORDED;
-    }
-
-    private static int decided(int mode, int as, int id) {
-        if (mode == Modes.SHARED) {
-            mode = Modes.exactly(id);
-        }
-        if (mode == Modes.UNKNOWN) {
-            Hooks.meet(id);
-            mode = (as >>> 4 & 3) <= Modes.LEVEL ? Modes.RULES : Modes.OFF;
-        }
-        if (mode == Modes.RULES) {
-            int said = as & KIND;
-            if (said == 0 && (as & SAMPLED) != 0) {
-                return Hooks.sampled(as >>> 8, (as & SECOND) != 0);
-            }
-            mode = said == 0 ? Modes.RECORD : said == 1 ? Modes.AGGREGATE : Modes.COUNT;
-        }
-        switch (mode) {
-            case Modes.RECORD:
-                return RECORDED;
-            case Modes.AGGREGATE:
-                return (as & AUTO) != 0 ? as >>> 8 << 2 | SUMMED : SUMMED;
-            case Modes.COUNT:
-                Hooks.count(id);
-                return NOTHING;
-            default:
-                return NOTHING;
-        }
     }
 
     /** The state of an outermost call that stands for so many. */
