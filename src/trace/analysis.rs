@@ -266,14 +266,7 @@ impl Visitor for Sums {
         }
     }
 
-    fn complete(
-        &mut self,
-        method: MethodIx,
-        call: u64,
-        time: u64,
-        outcome: Outcome,
-        weight: u32,
-    ) {
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32) {
         // With roots its begin and its pieces tell.
         let on = self.thread.on(self.thread.wanted && !self.has_roots);
         self.logical

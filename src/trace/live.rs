@@ -423,14 +423,7 @@ impl Visitor for Sums {
 
     fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
 
-    fn complete(
-        &mut self,
-        method: MethodIx,
-        _: u64,
-        time: u64,
-        outcome: Outcome,
-        weight: u32,
-    ) {
+    fn complete(&mut self, method: MethodIx, _: u64, time: u64, outcome: Outcome, weight: u32) {
         if self.part.is_some_and(|part| !part.has_end(time)) {
             return;
         }

@@ -53,14 +53,7 @@ pub trait Visitor {
     fn slow(&mut self, _method: MethodIx, _start: u64, _took: u64, _failed: bool) {}
 
     /// A logical call is over, in its last piece or apart from its pieces. It stands for so many.
-    fn complete(
-        &mut self,
-        method: MethodIx,
-        call: u64,
-        time: u64,
-        outcome: Outcome,
-        weight: u32,
-    );
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32);
 
     /// An exception left a method.
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>);

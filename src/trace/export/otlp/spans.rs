@@ -1275,14 +1275,7 @@ impl Visitor for Spans {
         self.begin_logical(method, (call, weight), time, stack, true);
     }
 
-    fn complete(
-        &mut self,
-        method: MethodIx,
-        call: u64,
-        time: u64,
-        outcome: Outcome,
-        weight: u32,
-    ) {
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32) {
         if self.is_learning {
             return;
         }
