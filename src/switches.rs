@@ -93,15 +93,6 @@ pub fn says(mode: u8, switches: &[Arc<Switch>]) -> i32 {
     (u32::from(mode) | level << 4 | decides).cast_signed()
 }
 
-/// What is said of logical calls of such a method: they are not sampled.
-pub fn says_of_pieces(says: i32) -> i32 {
-    let sampled = SAMPLED.cast_signed();
-    match says & sampled {
-        0 => says,
-        _ => says & ((1 << 7) - 1) & !sampled,
-    }
-}
-
 /// Whether the program itself decides about a method, and of what calls it tells in any case.
 pub fn auto(switches: &[Arc<Switch>]) -> Option<u32> {
     let all = switches.iter().map(|switch| switch.auto);
@@ -146,8 +137,6 @@ mod tests {
         assert_eq!(one, 2 << 4 | 8 | 100 << 8);
         let most = of(None, Some(Sampling::Second(MOST_SAMPLED)));
         assert_eq!(most, 2 << 4 | 8 | 128 | !0xff);
-        assert_eq!([one, most].map(says_of_pieces), [2 << 4; 2]);
-        assert_eq!(says_of_pieces(of(Some(5), None)), of(Some(5), None));
     }
 
     #[test]

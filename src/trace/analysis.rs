@@ -257,20 +257,20 @@ impl Visitor for Sums {
         true
     }
 
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]) {
         let (caller, wanted) = (caller_of(stack), self.is_wanted(stack));
-        self.logical
-            .begin(method, call, time, caller, self.thread.on(wanted));
+        let on = self.thread.on(wanted);
+        self.logical.begin(method, call, time, caller, weight, on);
         if let Some(caller) = caller {
             self.exceptions.adopt(call, caller);
         }
     }
 
-    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32) {
         // With roots its begin and its pieces tell.
-        let wanted = self.thread.wanted && !self.has_roots;
+        let on = self.thread.on(self.thread.wanted && !self.has_roots);
         self.logical
-            .complete(method, call, time, outcome, self.thread.on(wanted));
+            .complete(method, call, time, outcome, weight, on);
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
@@ -393,9 +393,13 @@ impl Sums {
         if !wanted || !self.part.has(call.start, end) {
             return false;
         }
-        match piece.first {
-            true => self.thread.calls += 1,
-            false => self.thread.resumed += 1,
+        let calls = match piece.first {
+            true => &mut self.thread.calls,
+            false => &mut self.thread.resumed,
+        };
+        *calls = calls.saturating_add(call.weight.into());
+        if piece.first {
+            self.thread.scaled.add_logical(call.weight);
         }
         true
     }

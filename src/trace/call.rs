@@ -100,6 +100,14 @@ pub struct Scaled {
 }
 
 impl Scaled {
+    /// Adds a logical call, if it stands for others. Its records are its pieces', however it ended.
+    pub fn add_logical(&mut self, weight: u32) {
+        if weight > 1 {
+            self.recorded += 1;
+            self.calls = self.calls.saturating_add(weight.into());
+        }
+    }
+
     /// Adds a call, if it stands for others.
     #[inline]
     pub fn add(&mut self, call: &Call) {

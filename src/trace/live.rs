@@ -421,18 +421,19 @@ impl Visitor for Sums {
         true
     }
 
-    fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: &[Frame]) {}
+    fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
 
-    fn complete(&mut self, method: MethodIx, _: u64, time: u64, outcome: Outcome) {
+    fn complete(&mut self, method: MethodIx, _: u64, time: u64, outcome: Outcome, weight: u32) {
         if self.part.is_some_and(|part| !part.has_end(time)) {
             return;
         }
-        let errors = u64::from(outcome == Outcome::Error);
+        let calls = u64::from(weight);
         self.add(
             method,
             &Counts {
-                calls: 1,
-                errors,
+                calls,
+                unseen: calls.saturating_sub(1),
+                errors: calls * u64::from(outcome == Outcome::Error),
                 ..Counts::default()
             },
         );

@@ -34,6 +34,8 @@ pub struct LogicalCall {
     pub own: u64,
     /// Times that it was resumed, the first included.
     pub pieces: u64,
+    /// How many calls it stands for. Its times are its own.
+    pub weight: u32,
     /// It was seen to begin: how long it took is known if it has ended.
     pub begun: bool,
     /// How it ended; `None` if it did not, and was not running when the trace ended.
@@ -68,6 +70,8 @@ struct State {
     caller: Option<Caller>,
     /// A record of it is on a thread that is looked at, below a root if there are such.
     wanted: bool,
+    /// How many calls it stands for: what any record of it says, since a begin may be missing.
+    weight: u32,
     outcome: Option<Outcome>,
     begin: u64,
     /// The end, or the last that is known of it.
@@ -99,9 +103,10 @@ impl LogicalCalls {
         call: u64,
         time: u64,
         caller: Option<Caller>,
+        weight: u32,
         on: On,
     ) {
-        if let Some(state) = self.state(method, call, time, on) {
+        if let Some(state) = self.state(method, (call, weight), time, on) {
             state.begun = true;
             state.caller = caller;
         }
@@ -113,8 +118,16 @@ impl LogicalCalls {
     }
 
     /// A call is over: its last piece ended, or it ended between two pieces.
-    pub fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, on: On) {
-        let Some(state) = self.state(method, call, time, on) else {
+    pub fn complete(
+        &mut self,
+        method: MethodIx,
+        call: u64,
+        time: u64,
+        outcome: Outcome,
+        weight: u32,
+        on: On,
+    ) {
+        let Some(state) = self.state(method, (call, weight), time, on) else {
             return;
         };
         if matches!(state.outcome, None | Some(Outcome::Running)) {
@@ -126,7 +139,8 @@ impl LogicalCalls {
     /// A piece of a call is over.
     pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, on: On, part: Part) {
         let inside = part.has(call.start, call.start.saturating_add(call.took));
-        let Some(state) = self.state(call.method, piece.call, call.start, on) else {
+        let which = (piece.call, call.weight);
+        let Some(state) = self.state(call.method, which, call.start, on) else {
             return;
         };
         if piece.first && !state.begun {
@@ -159,7 +173,13 @@ impl LogicalCalls {
         }
     }
 
-    fn state(&mut self, method: MethodIx, call: u64, time: u64, on: On) -> Option<&mut State> {
+    fn state(
+        &mut self,
+        method: MethodIx,
+        (call, weight): (u64, u32),
+        time: u64,
+        on: On,
+    ) -> Option<&mut State> {
         if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&call) {
             self.left_out += 1;
             return None;
@@ -169,6 +189,7 @@ impl LogicalCalls {
             begun: false,
             caller: None,
             wanted: false,
+            weight,
             outcome: None,
             begin: time,
             last: time,
@@ -180,6 +201,7 @@ impl LogicalCalls {
             values: Vec::new(),
         });
         state.wanted |= on.wanted;
+        state.weight = state.weight.max(weight);
         state.begin = state.begin.min(time);
         state.last = state.last.max(time);
         Some(state)
@@ -227,6 +249,7 @@ fn hand_out(state: State, min: u64, part: Part, over: &mut dyn FnMut(LogicalCall
         active: state.active.min(total),
         own: state.own,
         pieces: state.pieces,
+        weight: state.weight,
         begun: state.begun,
         // What ends later runs, or waits, at the end of the part.
         outcome: state.outcome.filter(|_| state.last <= part.until),
@@ -267,7 +290,7 @@ mod tests {
         for call in 1..=10 {
             let (p, over) = piece(call, true, call * 100, 10);
             calls.piece(p, &over, None, ON, Part::WHOLE);
-            calls.complete(0, call, call * 100 + 50, Outcome::Exit, ON);
+            calls.complete(0, call, call * 100 + 50, Outcome::Exit, 1, ON);
         }
         // A piece that comes late, from another thread.
         let (p, over) = piece(10, false, 1_020, 20);
@@ -289,9 +312,9 @@ mod tests {
     fn calls_that_are_open_at_once_are_bounded() {
         let (mut calls, mut stats) = (LogicalCalls::default(), Stats::default());
         for call in 0..MAX_CALLS as u64 + 10 {
-            calls.begin(0, call, call, None, ON);
+            calls.begin(0, call, call, None, 1, ON);
         }
-        calls.complete(0, 5, 100, Outcome::Exit, ON);
+        calls.complete(0, 5, 100, Outcome::Exit, 1, ON);
         assert_eq!(calls.calls.len(), MAX_CALLS);
         let left_out = calls.finish(0, Part::WHOLE, &mut |call| stats.add_logical(&call));
         assert_eq!(left_out, 10);

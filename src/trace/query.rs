@@ -263,7 +263,8 @@ impl Asked {
     /// A logical call is over, or as much of it as there is; whether it counts.
     pub fn logical(&mut self, call: &mut LogicalCall) -> bool {
         let values = std::mem::take(&mut call.values);
-        if !self.fits(call.own, &values) {
+        let own = call.own.saturating_mul(call.weight.into());
+        if !self.fits(own, &values) {
             return false;
         }
         if let Some(value) = self.value(&values) {
@@ -280,7 +281,7 @@ impl Asked {
             outcome: call.outcome,
             exception: call.exception.take(),
             values,
-            weight: 1,
+            weight: call.weight,
             order: self.fitting,
         });
         true

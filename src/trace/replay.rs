@@ -46,14 +46,14 @@ pub trait Visitor {
     /// time is its caller's.
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool;
 
-    /// A logical call begins, and does not run yet; `stack` are the calls of the thread that begins it.
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]);
+    /// A logical call begins, and does not run yet; `stack` are the calls of the thread that begins it. It stands for so many.
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]);
 
     /// A call that the process has summed up, told by itself.
     fn slow(&mut self, _method: MethodIx, _start: u64, _took: u64, _failed: bool) {}
 
-    /// A logical call is over, in its last piece or apart from its pieces.
-    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome);
+    /// A logical call is over, in its last piece or apart from its pieces. It stands for so many.
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32);
 
     /// An exception left a method.
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>);
@@ -137,7 +137,8 @@ pub struct Run {
     unwinds: bool,
     /// Values of its calls, once there are any.
     values: Option<Box<Kept>>,
-    /// What a SAMPLED escape said of the next enter record: its method, and how many calls it stands for.
+    /// What a SAMPLED escape said of the next enter record, or of the begin or end of a logical call: its method, and how many
+    /// calls it stands for.
     taken: Option<(u32, u32)>,
     /// Records are missing somewhere before.
     has_gap: bool,
@@ -335,6 +336,7 @@ impl Replay {
                 Some(&row) => row,
                 None => self.resolve(frame.id, symbols, methods),
             };
+            // What a piece stands for it says itself.
             if frame.taken > 0 && frame.piece.is_none() && self.sampled.contains_key(&frame.id) {
                 frame.weight = frame.taken;
             }
@@ -460,7 +462,7 @@ impl Replay {
                         CallKind::Enter => self.enter::<ALL>(method, id, time, logical),
                         CallKind::Exit => {
                             self.leave::<ALL>(
-                                method,
+                                (method, id),
                                 time,
                                 Outcome::Exit,
                                 logical,
@@ -470,7 +472,7 @@ impl Replay {
                         }
                         CallKind::Error => {
                             self.leave::<ALL>(
-                                method,
+                                (method, id),
                                 time,
                                 Outcome::Error,
                                 logical,
@@ -540,7 +542,8 @@ impl Replay {
                 if self.run.stack.last().is_some_and(|f| f.root > 0) {
                     self.is_below(call);
                 }
-                visitor.begin(method, call, time, &self.run.stack);
+                let weight = self.taken(id).unwrap_or(1);
+                visitor.begin(method, call, time, weight, &self.run.stack);
             }
             Escape::Complete {
                 id,
@@ -550,11 +553,12 @@ impl Replay {
             } => {
                 self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
+                let weight = self.taken(id).unwrap_or(1);
                 if !failed {
-                    visitor.complete(method, call, time, Outcome::Exit);
+                    visitor.complete(method, call, time, Outcome::Exit, weight);
                     return;
                 }
-                visitor.complete(method, call, time, Outcome::Error);
+                visitor.complete(method, call, time, Outcome::Error, weight);
                 let details = next.details.take();
                 let thrown = Thrown {
                     details: borrowed(&details),
@@ -596,38 +600,50 @@ impl Replay {
         }
     }
 
+    /// What a SAMPLED escape right in front of this record said, if it is of the method.
+    fn taken(&mut self, id: u32) -> Option<u32> {
+        let (of, weight) = self.run.taken.take()?;
+        (of == id).then_some(weight)
+    }
+
     /// How many calls the one stands for that begins, and how many the sampled one around it does.
     #[inline(never)]
-    fn weigh(&mut self, id: u32, is_piece: bool) -> (u32, u32) {
+    fn weigh(&mut self, id: u32, piece: Option<Piece>) -> (u32, u32) {
         let around = self.run.stack.last().map_or(0, |frame| frame.taken);
-        let taken = (self.run.taken.take()).filter(|(of, _)| *of == id);
-        if is_piece {
-            return (1, around);
-        }
+        let taken = self.taken(id);
         if taken.is_some() && self.rows.contains_key(&id) {
             self.sampled.entry(id).or_default();
         }
+        let missing = self.missing(id);
         let known = self.sampled.get_mut(&id);
-        let how = known.as_ref().and_then(|known| known.how);
-        let (weight, taken) = match (taken, around, how) {
-            (Some((_, weight)), ..) => (weight, weight),
-            (None, 1.., _) if known.is_some() => (around, around),
-            // Its begin may be among what is missing.
-            (None, 0, Some(Sampling::OneOf(calls))) if self.run.has_gap => (calls, 0),
+        let (weight, taken) = match (taken, around) {
+            (Some(weight), _) => (weight, weight),
+            // Of a call that was taken each piece says so.
+            (None, _) if piece.is_some() => (1, around),
+            (None, 1..) if known.is_some() => (around, around),
+            (None, 0) => (missing, 0),
             _ => (1, around),
         };
         if let Some(known) = known {
-            known.calls += 1;
+            known.calls += u64::from(piece.is_none_or(|piece| piece.first));
             known.is_estimate |= weight > 1;
         }
         (weight, taken)
+    }
+
+    /// How many calls one of a method stands for whose begin may be among what is missing.
+    fn missing(&self, id: u32) -> u32 {
+        match self.sampled.get(&id).and_then(|known| known.how) {
+            Some(Sampling::OneOf(calls)) if self.run.has_gap => calls,
+            _ => 1,
+        }
     }
 
     /// An exit or error record.
     #[inline]
     fn leave<const ALL: bool>(
         &mut self,
-        method: MethodIx,
+        (method, id): (MethodIx, u32),
         time: u64,
         outcome: Outcome,
         logical: Option<(u32, u64)>,
@@ -635,8 +651,13 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         let is_error = outcome == Outcome::Error;
+        let mut weight = 1;
         if !ALL {
             self.run.taken = None;
+            weight = match logical {
+                Some(_) => self.missing(id),
+                None => 1,
+            };
         }
         let (mut popped, mut is_looked_at) = (false, ALL || self.roots.is_empty());
         if self.run.over > 0 {
@@ -655,11 +676,12 @@ impl Replay {
                 self.pop::<ALL>(time, Outcome::Lost, visitor);
             }
             is_looked_at = ALL || self.is_looked_at();
+            weight = self.run.stack.last().map_or(weight, |top| top.weight);
             self.pop::<ALL>(time, outcome, visitor);
             popped = true;
         }
         if let Some((_, call)) = logical {
-            visitor.complete(method, call, time, outcome);
+            visitor.complete(method, call, time, outcome, weight);
         }
         let open = self.run.stack.len();
         if is_error {
@@ -689,11 +711,12 @@ impl Replay {
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, true);
         self.run.miss_values();
         visitor.unhandled(details);
-        while let Some(&Frame { method, piece, .. }) = self.run.stack.last() {
+        while let Some(&frame) = self.run.stack.last() {
+            let (method, weight) = (frame.method, frame.weight);
             let is_looked_at = self.is_looked_at();
             self.pop::<false>(time, Outcome::Error, visitor);
-            if let Some(piece) = piece {
-                visitor.complete(method, piece.call, time, Outcome::Error);
+            if let Some(piece) = frame.piece {
+                visitor.complete(method, piece.call, time, Outcome::Error, weight);
             }
             let caller = self.run.stack.last().map(|f| f.method);
             let thrown = Thrown {
@@ -833,7 +856,7 @@ impl Replay {
         piece: Option<Piece>,
     ) {
         let (weight, taken) = match self.samples {
-            true if !ALL => self.weigh(id, piece.is_some()),
+            true if !ALL => self.weigh(id, piece),
             _ => (1, 0),
         };
         self.active[method as usize] += 1;

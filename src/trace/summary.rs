@@ -84,6 +84,10 @@ pub struct Logical {
     pub waiting: u64,
     /// Calls that neither ended nor ran when the trace ended: abandoned, or still waiting.
     pub open: u64,
+    /// The share of calls that stand for others.
+    pub scaled: Scaled,
+    /// Pieces of which there are records.
+    pub recorded: u64,
 }
 
 impl Stats {
@@ -142,20 +146,24 @@ impl Stats {
     }
 
     pub fn add_logical(&mut self, call: &LogicalCall) {
-        self.calls += 1;
-        self.own = self.own.saturating_add(call.own);
-        self.total = self.total.saturating_add(call.total);
+        let calls = u64::from(call.weight);
+        let add = |sum: &mut u64, n: u64| *sum = sum.saturating_add(n.saturating_mul(calls));
+        add(&mut self.calls, 1);
+        add(&mut self.own, call.own);
+        add(&mut self.total, call.total);
+        self.scaled.add_logical(call.weight);
         let logical = &mut self.logical;
-        logical.calls += 1;
-        logical.pieces += call.pieces;
-        logical.active = logical.active.saturating_add(call.active);
-        let waiting = call.total.saturating_sub(call.active);
-        logical.waiting = logical.waiting.saturating_add(waiting);
+        logical.scaled.add_logical(call.weight);
+        logical.recorded = logical.recorded.saturating_add(call.pieces);
+        add(&mut logical.calls, 1);
+        add(&mut logical.pieces, call.pieces);
+        add(&mut logical.active, call.active);
+        add(&mut logical.waiting, call.total.saturating_sub(call.active));
         match call.outcome {
-            Some(Outcome::Error) if !call.begun => self.errors += 1,
+            Some(Outcome::Error) if !call.begun => add(&mut self.errors, 1),
             Some(Outcome::Exit) if !call.begun => {}
-            Some(outcome) => self.over(call.took, call.own, outcome, 1),
-            None => logical.open += 1,
+            Some(outcome) => self.over(call.took, call.own, outcome, calls),
+            None => add(&mut logical.open, 1),
         }
     }
 

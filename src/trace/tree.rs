@@ -109,7 +109,7 @@ impl Tree {
         }
         let calls = u64::from(call.weight);
         match call.piece {
-            Some(piece) if !piece.first => entry.resumed += 1,
+            Some(piece) if !piece.first => entry.resumed = entry.resumed.saturating_add(calls),
             _ => entry.calls = entry.calls.saturating_add(calls),
         }
         entry.total = entry.total.saturating_add(call.scaled(call.total));
@@ -120,7 +120,11 @@ impl Tree {
             Outcome::Exit | Outcome::Lost => {}
         }
         if call.weight > 1 {
-            entry.scaled.add(call);
+            match call.piece {
+                Some(piece) if !piece.first => {}
+                Some(_) => entry.scaled.add_logical(call.weight),
+                None => entry.scaled.add(call),
+            }
             self.claim(call, stack);
         }
     }

@@ -114,19 +114,19 @@ pub struct Tuning {
 /// Enter, exit and error records of a method.
 pub fn records(stats: &Stats) -> u64 {
     // Calls for which others stand have none.
-    let scaled = &stats.scaled;
+    let (scaled, logical) = (&stats.scaled, &stats.logical);
     let plain = stats
         .calls
-        .saturating_sub(stats.logical.calls)
+        .saturating_sub(logical.calls)
         .saturating_sub(stats.aggregated)
-        .saturating_sub(scaled.calls);
+        .saturating_sub(scaled.calls.saturating_sub(logical.scaled.calls));
     let open = stats.running.saturating_add(stats.cut);
     let ends = plain.saturating_sub(open.saturating_sub(scaled.open));
     plain
         .saturating_add(ends)
-        .saturating_add(scaled.recorded)
+        .saturating_add(scaled.recorded.saturating_sub(logical.scaled.recorded))
         .saturating_add(scaled.ended)
-        .saturating_add(stats.logical.pieces.saturating_mul(2))
+        .saturating_add(logical.recorded.saturating_mul(2))
 }
 
 /// Mean own time of a call.

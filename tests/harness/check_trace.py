@@ -40,6 +40,10 @@ class Call:
         self.pieces = []  # (from, to, thread); `to` is None while the trace does not tell the end
         self.firsts = 0
         self.ended = []  # (time, "exit" or "error")
+        self.apart = 0  # begins and ends between pieces
+        self.weights = []  # what pieces, begin and end say of how many calls it stands for, if it is sampled
+        self.first = None, None  # where it began: the thread, and the sampled tree or call there
+        self.within = Counter()  # calls in its pieces by id, but for those in pieces of other sampled calls
 
     def begin(self):
         return min(self.begun + [p[0] for p in self.pieces])
@@ -114,6 +118,7 @@ class Trace:
         self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
         self.switched = {}  # id -> (name, level) of the aspects that switch it
         self.trees = []  # of outermost sampled calls: (thread, id, weight, Counter of the calls in it by id, itself too)
+        self.stray = 0  # pieces of sampled calls that ran within another call's piece or tree, in which the call did not begin
         self.changes = []  # (time, what was on from then), as text
         self.slow = Counter()  # (id, whether it failed) -> how many calls that are summed up are told by themselves
         self.left_out = set()  # ids of methods whose calls were not even counted for a while
@@ -329,8 +334,9 @@ def read_thread(trace, thread, segments):
     calls, exits, errors = trace.calls, trace.exits, trace.errors
     # Values by method, and whether they are of the end; and those of the calls on the stack.
     waiting, values = defaultdict(dict), []
-    # What the next call stands for, where it is an outermost sampled one; how many calls were open when the tree began; what is in it.
-    weight, tree, within = None, None, None
+    # What the next call stands for, where it is an outermost sampled one or a piece of a sampled one; of each of these that is open how many
+    # calls were when it began, and what is in it: a Counter, or the logical call.
+    weight, trees = None, []
 
     def leaves(method):
         """A call of the method ends: its values are known."""
@@ -352,19 +358,22 @@ def read_thread(trace, thread, segments):
             kind, method = word & 3, word >> 32
             if kind != ESCAPE:
                 clock += word >> 2 & 0x3FFFFFFF
-            if weight and (kind != ENTER or method != weight[0]):
+            begins = kind == ENTER or kind == ESCAPE and word >> 2 & 63 in (BEGIN, COMPLETE)
+            if weight and not (begins and method == weight[0]):
                 trace.problems.append(f"thread {thread}, segment {number}: no call of {weight[0]:#x} begins where one stands for {weight[1]}")
                 weight = None
             if kind == ENTER:
                 calls[method] += 1
-                if weight:
-                    if within is not None:
+                around = trees[-1][1] if trees else None
+                if weight and not logical:
+                    if trees:
                         trace.problems.append(f"thread {thread}, segment {number}: a sampled call of {method:#x} is in another")
-                    tree, within = len(stack), Counter()
-                    trace.trees.append((thread, method, weight[1], within))
+                    around = Counter()
+                    trees.append((len(stack), around))
+                    trace.trees.append((thread, method, weight[1], around))
                     weight = None
-                if within is not None:
-                    within[method] += 1
+                if around is not None and not weight and (not logical or logical[0] & FIRST):
+                    (around.within if isinstance(around, Call) else around)[method] += 1
                 if not times:
                     trace.roots[method] += 1
                 times.append([clock, 0])
@@ -378,6 +387,14 @@ def read_thread(trace, thread, segments):
                         trace.problems.append(f"logical call {call} is of {one.method:#x} and of {method:#x}")
                     one.firsts += flags & FIRST
                     one.pieces.append((clock, None, thread))
+                    if weight:
+                        one.weights.append(weight[1])
+                        if flags & FIRST and not one.begun:
+                            one.first = thread, around
+                        elif around is not None:
+                            trace.stray += 1
+                        trees.append((len(stack), one))
+                        weight = None
                     stack.append((method, call, len(one.pieces) - 1))
                     logical = None
                 else:
@@ -396,8 +413,8 @@ def read_thread(trace, thread, segments):
                     trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
                     return
                 _, call, piece = stack.pop()
-                if len(stack) == tree:
-                    tree = within = None
+                if trees and len(stack) == trees[-1][0]:
+                    trees.pop()
                 begun, inner = times.pop()
                 open_calls[method] -= 1
                 trace.own[method] += max(0, clock - begun - inner)
@@ -437,9 +454,19 @@ def read_thread(trace, thread, segments):
                 elif escape == LOGICAL:
                     logical = (method, payload[0])
                 elif escape == BEGIN:
-                    trace.logical.setdefault(payload[0], Call(method)).begun.append(payload[1])
+                    one = trace.logical.setdefault(payload[0], Call(method))
+                    one.begun.append(payload[1])
+                    one.apart += 1
+                    if weight:
+                        one.weights.append(weight[1])
+                        one.first, weight = (thread, trees[-1][1] if trees else None), None
                 elif escape == COMPLETE:
-                    trace.logical.setdefault(payload[0], Call(method)).ended.append((payload[1], "error" if payload[2] else "exit"))
+                    one = trace.logical.setdefault(payload[0], Call(method))
+                    one.ended.append((payload[1], "error" if payload[2] else "exit"))
+                    one.apart += 1
+                    if weight:
+                        one.weights.append(weight[1])
+                        weight = None
                     if payload[2] and pending:
                         trace.exceptions[pending] += 1
                         trace.thrown_by[(method, *pending)] += 1
@@ -456,7 +483,7 @@ def read_thread(trace, thread, segments):
                             trace.exceptions[pending] += 1
                             trace.thrown_by[(method, *pending)] += 1
                         pending = None
-                    stack, times, pending, tree, within = [], [], None, None, None
+                    stack, times, pending, trees = [], [], None, []
                     open_calls.clear()
                 elif escape == SAMPLE:
                     trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
@@ -503,6 +530,30 @@ def check_logical(trace):
                 trace.problems.append(f"{what}: a piece on thread {thread} from {begin} to {end} overlaps one on {other} at {after}")
         if call.ended and pieces and pieces[-1][0] > call.ended[0][0]:
             trace.problems.append(f"{what}: a piece after its end")
+        # A call that is sampled says so wherever it begins, goes on or ends between two pieces.
+        if call.weights and (len(set(call.weights)) > 1 or len(call.weights) != len(call.pieces) + call.apart):
+            trace.problems.append(f"{what} stands for {call.weights[:9]}, in {len(call.pieces)} pieces")
+    plant(trace)
+
+
+def plant(trace):
+    """Finds the trees that begin with logical calls, and adds those that began within a tree to it."""
+    sampled = [call for call in trace.logical.values() if call.weights]
+    whole = {}
+    for call in sampled:
+        if call.first[1] is None:
+            whole[id(call)] = Counter()
+            trace.trees.append((call.first[0], call.method, call.weights[0], whole[id(call)]))
+    weights = {id(within): weight for _, _, weight, within in trace.trees}
+    for call in sampled:
+        root = call
+        while isinstance(root, Call) and root.first[1] is not None:
+            root = root.first[1]
+        tree = whole[id(root)] if isinstance(root, Call) else root
+        tree.update(call.within)
+        tree[call.method] += 1
+        if weights[id(tree)] != call.weights[0]:
+            trace.problems.append(f"a logical call of {call.method:#x} stands for {call.weights[0]} below one that stands for {weights[id(tree)]}")
 
 
 def read(path, running=False, named=True, most_open=None):

@@ -264,6 +264,40 @@ def by_the_second(score, name, command, trace):
     score.check(f"{name}, by the second: nothing outside of them", not any(outside.values()), f"{outside}")
 
 
+def in_pieces(score, name, command, trace, plain):
+    """Async methods and an iterator: one of ten that begin outermost in a thread, whole, on whatever threads it goes on."""
+    program = Program(command, trace)
+    refused = []
+    for options in ([], ["--mode", "record"], ["--level", "error"], ["--reset"]):
+        done = control(trace, *options) if options else None
+        refused += [done.stderr] if done and done.returncode else []
+        program.requests(REQUESTS)
+        program.known()
+    status = program.end()
+    score.check(f"{name}: the same output", status == 0 and program.said == plain[:4] and not refused, f"{program.said} for {plain[:4]}, {refused}")
+    read = check_trace.read(trace)
+    score.check(f"{name}: the trace is sound", not read.problems, "; ".join(read.problems[:3]))
+    by_thread = trees(read)
+    share, wrong = (REQUESTS // 10, -(-REQUESTS // 10)), []
+    for step in range(4):
+        for thread in range(program.threads):
+            found = by_thread[f"step {step}.{thread}"]
+            strange = [one for one in found if one[1] != 10 or not whole(one[0], one[2])]
+            if len(found) not in (share if step in (0, 3) else (0,)) or strange:
+                wrong.append(f"step {step}, thread {thread}: {len(found)} trees, {strange[:2]}")
+    found = sum(map(len, by_thread.values()))
+    strays = [thread for thread, of in by_thread.items() if of and not thread.startswith("step ")]
+    score.check(f"{name}: one of ten requests of each thread, and each whole", not wrong and not strays and read.stray, f"{wrong[:3]}, {strays}, {read.stray}")
+    # Beside what is in trees, all calls of the step in which all are recorded.
+    all_of = times(BOTH, program.threads * REQUESTS // 2, METHODS)
+    within = sum((one[2] for of in by_thread.values() for one in of), Counter())
+    rows = {row["method"].lower(): row for row in json.loads(run([weave_binary(), "report", "--json", trace]).stdout)["methods"]}
+    told = {method: rows[method]["calls"] for method in METHODS}
+    score.check(f"{name}: the report counts calls for what they stand for", told == {m: all_of[m] + 10 * within[m] for m in METHODS}, f"{told}, {found} trees")
+    exact = (rows["shared"]["calls"], rows["shared"].get("estimated_from"))
+    score.check(f"{name}: what is not sampled it counts as it is", exact == (4 * program.threads * REQUESTS // 2, None), f"{exact}")
+
+
 def classes(folder):
     out = fresh(folder / "classes")
     run([oldest_jdk() / "bin/javac", "-g", "--release", "8", "-Xlint:-options", "-encoding", "UTF-8", "-d", out, SOURCES / "java/app/Requests.java"])
@@ -305,17 +339,21 @@ def dotnet_(score, folder):
     plain, woven, second = (fresh(folder / name) for name in ("plain", "woven", "second"))
     run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
          "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Requests.cs"])
+    run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
+         "-optimize", "-debug:portable", f"-out:{plain / 'pieces.exe'}", SOURCES / "dotnet/Pieces.cs"])
     rules = folder / "weave.toml"
-    for text, out in ((RULES, woven), (SECOND, second)):
+    for text, out, app in ((RULES, woven, "app.exe"), (RULES, woven, "pieces.exe"), (SECOND, second, "app.exe")):
         rules.write_text(text)
-        run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", out / "app.exe"])
+        run([weave_binary(), "-q", "--strict", "--rules", rules, plain / app, out / app])
     hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
     if host := hooks.net10():
         hosts["CoreCLR 10"] = [*host, "exec"]
     for name, host in hosts.items():
         if name == "CoreCLR 10":
             for out in plain, woven, second:
-                (out / "app.runtimeconfig.json").write_text('{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}')
+                for app in "app", "pieces":
+                    (out / f"{app}.runtimeconfig.json").write_text('{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}')
+        in_pieces(score, f"pieces on {name}", [*host, woven / "pieces.exe"], folder / "pieces.wtrace", unwoven([*host, plain / "pieces.exe"]))
         judge(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "t.wtrace", unwoven([*host, plain / "app.exe"]))
         by_the_second(score, f"dotnet on {name}", [*host, second / "app.exe"], folder / "second.wtrace")
 

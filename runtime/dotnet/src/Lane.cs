@@ -43,10 +43,13 @@ namespace Weave.Runtime
         private const int Plain = -1;
         private const int Weighed = -2;
 
-        /// <summary>Whether a sampled call is open, and is recorded.</summary>
+        /// <summary>In the place of a weight: no sampled call is open; one is that was not taken.</summary>
         internal const int NoTree = 0;
-        private const int TakenTree = 1;
-        private const int PassedTree = 2;
+        internal const int PassedTree = -1;
+        /// <summary>Bits of a tree where it is kept, as 1 more.</summary>
+        private const int TreeBits = 25;
+        /// <summary>The most pieces of sampled calls that run within one another.</summary>
+        private const int DeepestPieces = 1 << 16;
 
         private static readonly long[] Nothing = new long[0];
         private static readonly Frame[] NoFrames = new Frame[0];
@@ -87,7 +90,11 @@ namespace Weave.Runtime
         /// <summary>Time in calls that were summed up, below the innermost recorded call, which does not know of it yet.</summary>
         private long owed;
 
+        /// <summary>How many calls the sampled one stands for that is open, and decides about those below it.</summary>
         internal int Tree;
+        /// <summary>Of pieces of taken calls that run: the call's number, and above which tree.</summary>
+        private long[] pieces = Nothing;
+        private int running;
         /// <summary>One of so many outermost calls is taken: how many are left of these, and with how many left that is.</summary>
         private int every;
         private int left;
@@ -105,7 +112,7 @@ namespace Weave.Runtime
         internal bool Busy;
         /// <summary>Results that are recorded when the task is complete which this thread is to follow next.</summary>
         internal Later Results;
-        /// <summary>The id of the method whose logical call begins next and is recorded, and above it 1; or 0.</summary>
+        /// <summary>The id of the method whose logical call begins next, and above it what was decided about that; or 0.</summary>
         private long passed;
         /// <summary>The thread is the library's own, and has samples alone.</summary>
         internal bool Own;
@@ -176,19 +183,81 @@ namespace Weave.Runtime
         }
 
         /// <summary>What becomes of a call that is sampled, one of <paramref name="number"/> or so many a second: its state (<see cref="Modes"/>).</summary>
-        internal int Sampled(int number, bool second)
+        /// <param name="logical">It is a logical call: each of its pieces opens its tree. Else it is the call itself that does.</param>
+        internal int Sampled(int number, bool second, bool logical)
         {
             if (Busy)
             {
                 return Modes.Nothing;
             }
-            if (Tree != NoTree)
+            int tree = Tree;
+            if (tree == NoTree)
             {
-                return Tree == TakenTree ? Modes.Recorded : Modes.Nothing;
+                int weight = second ? Limiter.Of(number).Take(Clock.Now()) : OneOf(number);
+                tree = weight == 0 ? PassedTree : weight;
+                if (!logical)
+                {
+                    Tree = tree;
+                }
             }
-            int weight = second ? Limiter.Of(number).Take(Clock.Now()) : OneOf(number);
-            Tree = weight == 0 ? PassedTree : TakenTree;
-            return weight == 0 ? Modes.Passed : Modes.Taken(weight);
+            else if (!logical)
+            {
+                return tree == PassedTree ? Modes.Nothing : Modes.Recorded;
+            }
+            return tree == PassedTree ? Modes.Passed : Modes.Taken(tree);
+        }
+
+        /// <summary>A piece of a taken call begins: it decides about what it calls.</summary>
+        private void Open(long call, int weight)
+        {
+            if (Tree == NoTree)
+            {
+                running = 0; // what there is has lost its end
+            }
+            if (running < pieces.Length || Widen())
+            {
+                pieces[running++] = call << TreeBits | (long)(uint)(Tree + 1);
+                Tree = weight;
+            }
+        }
+
+        /// <summary>It ends: the tree is that which was there before.</summary>
+        internal void Close(long call)
+        {
+            int at = running - 1;
+            while (at >= 0 && pieces[at] >> TreeBits != call)
+            {
+                at--; // its end was lost
+            }
+            if (at >= 0)
+            {
+                running = at;
+                Tree = (int)(pieces[at] & ((1 << TreeBits) - 1)) - 1;
+            }
+        }
+
+        /// <summary>Whether there is room for another piece.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private bool Widen()
+        {
+            if (pieces.Length >= DeepestPieces)
+            {
+                return false;
+            }
+            try
+            {
+                var next = new long[Math.Max(16, 2 * pieces.Length)];
+                for (int i = 0; i < running; i++)
+                {
+                    next[i] = pieces[i];
+                }
+                pieces = next;
+                return true;
+            }
+            catch (Exception) // no memory
+            {
+                return false;
+            }
         }
 
         private int OneOf(int number)
@@ -212,30 +281,65 @@ namespace Weave.Runtime
             Marked(Format.Escape(Format.Sampled, 1, id), weight, Weighed, id, now);
         }
 
-        /// <summary>The next logical call of this method is recorded.</summary>
-        internal void Pass(int id)
+        /// <summary>About the next logical call of this method something was decided.</summary>
+        internal void Pass(int state, int id)
         {
             if (!Busy)
             {
-                passed = 1L << 32 | (long)(uint)id;
+                passed = (long)state << 32 | (long)(uint)id;
             }
         }
 
-        /// <summary>Whether it is.</summary>
-        internal bool TakePassed(int id)
+        /// <summary>What that was.</summary>
+        internal int TakePassed(int id)
         {
-            bool known = passed == (1L << 32 | (long)(uint)id);
-            if (known)
+            if ((int)passed != id)
             {
-                passed = 0;
+                return Modes.Nothing;
             }
-            return known;
+            var state = (int)(passed >> 32);
+            passed = 0;
+            return state;
         }
 
         /// <summary>A segment of a logical call begins.</summary>
         internal void Resume(int mark, int id, long now, long call)
         {
             Marked(Format.Escape(Format.Logical, 1, mark), call, mark, id, now);
+        }
+
+        /// <summary>The same for a call that is sampled, and stands for so many.</summary>
+        internal void Resume(int mark, int id, long call, int weight)
+        {
+            Open(call, weight);
+            long now = Clock.Now();
+            if (among != 0)
+            {
+                Between(Format.Enter, id, now);
+            }
+            long gap = now - last;
+            long* word = At;
+            if (word + 4 < end && (ulong)gap >> Format.GapBits == 0)
+            {
+                // As for a value.
+                try
+                {
+                }
+                finally
+                {
+                    word[4] = (long)id << 32 | gap << 2 | Format.Enter;
+                    word[3] = weight;
+                    word[2] = Format.Escape(Format.Sampled, 1, id);
+                    word[1] = call;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Logical, 1, mark));
+                    At = word + 5;
+                    last = now;
+                }
+            }
+            else
+            {
+                Slow(Format.Enter, id, now, mark, call, null, null, weight);
+            }
         }
 
         /// <summary>An enter record, and right in front of it what an escape of one word says of it.</summary>
@@ -288,13 +392,14 @@ namespace Weave.Runtime
         }
 
         /// <summary>What befalls a logical call apart from being resumed and suspended.</summary>
-        internal void Logical(What what, int id, long now, long call, Exception e)
+        /// <param name="weight">How many calls it stands for, if it is sampled. Where a piece ends its begin has told.</param>
+        internal void Logical(What what, int id, long now, long call, Exception e, int weight = 0)
         {
             Exception news = e != null && IsNew(e) ? e : null;
             switch (what)
             {
                 case What.Begin:
-                    Slow(Format.Begin, id, now, 0, call, null);
+                    Slow(Format.Begin, id, now, 0, call, null, null, weight);
                     break;
                 case What.End:
                     Between(Format.Exit, id, now);
@@ -305,10 +410,10 @@ namespace Weave.Runtime
                     Slow(Format.ErrorRecord, id, now, Format.Last, call, news);
                     break;
                 case What.Complete:
-                    Slow(Format.Complete, id, now, 0, call, null);
+                    Slow(Format.Complete, id, now, 0, call, null, null, weight);
                     break;
                 default:
-                    Slow(Format.Complete, id, now, 1, call, news);
+                    Slow(Format.Complete, id, now, 1, call, news, null, weight);
                     break;
             }
         }
@@ -974,8 +1079,9 @@ namespace Weave.Runtime
         /// <param name="call">The logical call's number; of a SAMPLED escape, the weight.</param>
         /// <param name="news">An exception that is not known yet, or null.</param>
         /// <param name="value">The escape of a value, which comes alone.</param>
+        /// <param name="weight">How many calls a logical one stands for that is sampled, else 0.</param>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private void Slow(int kind, int id, long now, int mark, long call, Exception news, long[] value = null)
+        private void Slow(int kind, int id, long now, int mark, long call, Exception news, long[] value = null, int weight = 0)
         {
             if (Busy)
             {
@@ -995,7 +1101,7 @@ namespace Weave.Runtime
                 {
                     bool room = Stack.HasRoom();
                     long[] details = value ?? (news == null ? Nothing : Format.ExceptionEscape(news, room));
-                    if (Write(kind, id, now, mark, call, details, room) && news != null)
+                    if (Write(kind, id, now, mark, call, details, room, weight) && news != null)
                     {
                         thrown.SetTarget(news);
                     }
@@ -1018,13 +1124,13 @@ namespace Weave.Runtime
 
         /// <summary>Writes a record and the escapes that it needs. Nothing fails once the first word is written.</summary>
         /// <param name="room">There is stack for anything; else only for what is at hand.</param>
-        private bool Write(int kind, int id, long now, int mark, long call, long[] details, bool room)
+        private bool Write(int kind, int id, long now, int mark, long call, long[] details, bool room, int weight = 0)
         {
             bool isCall = kind != Format.None && kind <= Format.ErrorRecord;
             long* word;
             long gap = 0;
-            // The record, and at most a LOGICAL or a SAMPLED, a TIME and a LOST.
-            int need = (isCall ? 1 : 4) + details.Length + 2 + 2 + 2;
+            // The record, and at most a LOGICAL, a SAMPLED, a TIME and a LOST.
+            int need = (isCall ? 1 : 4) + details.Length + 2 + 2 + 2 + (weight == 0 ? 0 : 2);
             if (owner == ThreadNumber && At + need <= limit)
             {
                 word = At;
@@ -1084,6 +1190,7 @@ namespace Weave.Runtime
                 else if (mark != Plain)
                 {
                     word = Put(word, Format.Logical, mark, call);
+                    word = weight == 0 ? word : Put(word, Format.Sampled, id, weight);
                 }
                 Volatile.Write(ref *word, (long)id << 32 | gap << 2 | (long)(uint)kind);
                 word++;
@@ -1092,6 +1199,7 @@ namespace Weave.Runtime
             else if (kind != Format.None)
             {
                 int payload = kind == Format.Complete ? 3 : 2;
+                word = weight == 0 ? word : Put(word, Format.Sampled, id, weight);
                 word[3] = 0;
                 if (kind == Format.Complete)
                 {

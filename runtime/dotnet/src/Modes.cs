@@ -50,7 +50,7 @@ namespace Weave.Runtime
         /// <summary>Recorded whatever their mode, and sampled as the rules say.</summary>
         internal const int Auto = 7;
 
-        /// <summary>What rules say of a logical call about which <see cref="Pass"/> tells what was decided.</summary>
+        /// <summary>What rules say of a logical call about which <see cref="Pass"/> tells what was decided; of one, where that is decided.</summary>
         internal const int Decided = 1 << 6;
 
         internal const int Size = 1 << 20;
@@ -124,7 +124,9 @@ namespace Weave.Runtime
             switch (mode)
             {
                 case Auto:
-                    return (rules & Sampled) == 0 ? Recorded : Recorder.Lane().Sampled((int)((uint)rules >> 8), (rules & OfASecond) != 0);
+                    return (rules & Sampled) == 0
+                        ? Recorded
+                        : Recorder.Lane().Sampled((int)((uint)rules >> 8), (rules & OfASecond) != 0, (rules & Decided) != 0);
                 case Record:
                     return Recorded;
                 case Aggregate:
@@ -162,6 +164,12 @@ namespace Weave.Runtime
         internal static int Taken(int weight)
         {
             return Recorded | Outermost | weight << WeightShift;
+        }
+
+        /// <summary>How many calls one stands for that was taken; of the state of another call 0.</summary>
+        internal static int Weight(int state)
+        {
+            return IsRecorded(state) ? state >> WeightShift : 0;
         }
 
         /// <summary>Whether a call's values go into the trace.</summary>
@@ -218,33 +226,27 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Begin(ref long call, int rules, int id)
         {
-            if (Decide(rules, id) == Nothing)
+            call = LogicalCalls.New(Decide(rules | Decided, id));
+            if (call != LogicalCalls.Ended)
             {
-                call = LogicalCalls.Ended;
-            }
-            else
-            {
-                LogicalCalls.Begin(ref call, id);
+                LogicalCalls.BeginNew(ref call, id);
             }
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Resume(ref long call, int rules, int id)
         {
-            if (call == 0 && ((rules & Decided) == 0 ? Decide(rules, id) == Nothing : !Recorder.Lane().TakePassed(id)))
+            if (call == 0)
             {
-                call = LogicalCalls.Ended;
+                call = LogicalCalls.New((rules & Decided) == 0 ? Decide(rules | Decided, id) : Recorder.Lane().TakePassed(id));
             }
-            else
-            {
-                LogicalCalls.Resume(ref call, id);
-            }
+            LogicalCalls.Resume(ref call, id);
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        internal static void Pass(int id)
+        internal static void Pass(int state, int id)
         {
-            Recorder.Lane().Pass(id);
+            Recorder.Lane().Pass(state, id);
         }
 
         private static void Stop(int state, int id, bool failed)

@@ -48,7 +48,7 @@ namespace Weave.Runtime
 
         /// <summary>
         /// A logical call of the method <paramref name="id"/> begins, and does not run yet. What becomes of it is decided here; one that is not
-        /// recorded is to the other hooks as one that has ended.
+        /// recorded is to the other hooks as one that has ended. Of one that is sampled, <c>call</c> knows it.
         /// </summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Begin(ref long call, int rules, int id)
@@ -89,7 +89,7 @@ namespace Weave.Runtime
         {
             if (Modes.On && state != Modes.Nothing)
             {
-                Modes.Pass(id);
+                Modes.Pass(state, id);
             }
         }
 

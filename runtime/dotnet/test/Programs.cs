@@ -806,7 +806,8 @@ public static class Programs
     /// calls that last, with many of 20 in each; <c>calls ID N</c>; <c>turns ID N OTHER</c>: so many of each, in turns; <c>together ID N</c> and <c>trees
     /// N</c>: so many in each of four threads; <c>shortly ID N</c>: one in each of so many threads, one after the other. <c>begins ID</c>, <c>resume ID</c> and so on: the hook of a logical call, of one that is new or of the
     /// innermost of that method; <c>pass ID</c>: with the last state of that method; <c>pieces ID</c>: logical calls until one is not recorded;
-    /// <c>failing ID N</c>: so many calls that fail.
+    /// <c>failing ID N</c>: so many calls that fail; <c>taken ID</c>: logical calls until one is recorded, which runs then; <c>requests N</c>: so many in
+    /// each of four threads.
     /// </summary>
     private static void SwitchedCalls()
     {
@@ -892,7 +893,38 @@ public static class Programs
                     Together(4, () => Trees(n));
                     break;
                 case "allocated":
-                    rounds = (int)AllocatedByTrees(n);
+                    rounds = (int)Allocated(() => Trees(n));
+                    break;
+                case "allocated-pieces":
+                    rounds = (int)Allocated(() => Requests(n, null));
+                    break;
+                case "requests":
+                    Together(4, () =>
+                    {
+                        // Each has one that goes on where it was suspended.
+                        var waiting = new Queue<long[]>();
+                        var goesOn = new Thread(() => GoOn(waiting));
+                        goesOn.Start();
+                        Requests(n, waiting);
+                        lock (waiting)
+                        {
+                            waiting.Enqueue(null);
+                            Monitor.Pulse(waiting);
+                        }
+                        goesOn.Join();
+                    });
+                    break;
+                case "taken":
+                    for (calls[n].Push(new long[1]); ; calls[n].Peek()[0] = 0)
+                    {
+                        ref long call = ref calls[n].Peek()[0];
+                        Switched.Resume(ref call, Rules(n), n);
+                        if ((call >> 3 & 0xFFFFFF) != 0)
+                        {
+                            break;
+                        }
+                        Hooks.End(ref call, n);
+                    }
                     break;
                 case "sleep":
                     Thread.Sleep(n);
@@ -1013,8 +1045,82 @@ public static class Programs
         }
     }
 
-    /// <summary>How much memory so many of them take; -1 where nobody tells.</summary>
-    private static long AllocatedByTrees(int n)
+    /// <summary>
+    /// Async calls of a sampled method, each third of which fails. Before it waits, each makes calls of sampled methods, and begins an async one that
+    /// waits longer than itself. What waits is handed on, or goes on here.
+    /// </summary>
+    private static void Requests(int n, Queue<long[]> waiting)
+    {
+        var calls = new long[3];
+        for (int i = 0; i < n; i++)
+        {
+            calls = waiting == null ? calls : new long[3];
+            calls[0] = calls[1] = 0;
+            calls[2] = i % 3;
+            Hooks.Enter(1);
+            Switched.Resume(ref calls[0], Rules(30), 30);
+            Repeatedly(31, 1);
+            Switched.Resume(ref calls[1], Rules(31), 31);
+            Repeatedly(34, 1);
+            Hooks.Suspend(ref calls[1], 31);
+            Repeatedly(2, 1);
+            Hooks.Suspend(ref calls[0], 30);
+            Hooks.Exit(1);
+            if (waiting == null)
+            {
+                GoOn(calls);
+                continue;
+            }
+            lock (waiting)
+            {
+                waiting.Enqueue(calls);
+                Monitor.Pulse(waiting);
+            }
+        }
+    }
+
+    private static void GoOn(Queue<long[]> waiting)
+    {
+        for (;;)
+        {
+            long[] calls;
+            lock (waiting)
+            {
+                while (waiting.Count == 0)
+                {
+                    Monitor.Wait(waiting);
+                }
+                calls = waiting.Dequeue();
+            }
+            if (calls == null)
+            {
+                return;
+            }
+            GoOn(calls);
+        }
+    }
+
+    /// <summary>The outer call ends, and within that its last piece that of the inner one runs.</summary>
+    private static void GoOn(long[] calls)
+    {
+        Switched.Resume(ref calls[0], Rules(30), 30);
+        Repeatedly(31, 1);
+        Switched.Resume(ref calls[1], Rules(31), 31);
+        Repeatedly(34, 1);
+        Hooks.End(ref calls[1], 31);
+        Repeatedly(31, 1);
+        if (calls[2] == 0)
+        {
+            Hooks.Fail(Failure, ref calls[0], 30);
+        }
+        else
+        {
+            Hooks.End(ref calls[0], 30);
+        }
+    }
+
+    /// <summary>How much memory the second run takes; -1 where nobody tells.</summary>
+    private static long Allocated(Action run)
     {
         MethodInfo tells = typeof(GC).GetMethod("GetAllocatedBytesForCurrentThread");
         if (tells == null)
@@ -1022,9 +1128,9 @@ public static class Programs
             return -1;
         }
         var allocated = (Func<long>)tells.CreateDelegate(typeof(Func<long>));
-        Trees(n);
+        run();
         long before = allocated();
-        Trees(n);
+        run();
         return allocated() - before;
     }
 

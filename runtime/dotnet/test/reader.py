@@ -139,7 +139,7 @@ class Thread:
         self.segments = {}
         self.lost = 0
         self.elsewhere = {}  # (segment, how many events of it come before): time of the innermost call in what is summed up
-        self.weights = {}  # (segment, how many events of it come before): how many calls an outermost sampled one stands for
+        self.weights = {}  # (segment, how many events of it come before): how many calls a sampled one stands for that says so
         self.values = []  # (segment, how many events of it come before, the method, the value)
 
     def all(self):
@@ -327,7 +327,7 @@ class Trace:
             elif escape == 13:
                 assert size == 1 and 0 < payload[0] < 1 << 24, "a call stands for so many"
                 after = words[at + 2] if at + 2 < len(words) else 0
-                if after & 3 == ENTER and after >> 32 == argument:
+                if after >> 32 == argument and (after & 3 == ENTER or after & 3 == 0 and after >> 2 & 63 in (17, 18)):
                     thread.weights[segment, len(events)] = payload[0]
                 else:
                     assert after & 3 == 0, "a sampled call begins right where that is said, or is lost"

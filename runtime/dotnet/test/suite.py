@@ -1275,8 +1275,104 @@ def test_sampled_and_switched(folder):
 def test_sampling_takes_no_memory(folder):
     with SwitchedProcess(folder, symbols=SAMPLED) as p:
         bytes_ = p.tell("allocated 20000")
+        pieces = p.tell("allocated-pieces 20000")
         p.end()
-    assert bytes_ < 20_000, f"{bytes_} bytes for 20,000 trees"
+    assert bytes_ < 20_000 and pieces < 20_000, f"{bytes_} bytes for 20,000 trees, {pieces} for 20,000 requests"
+
+
+def shown(thread, without=()):
+    """What a thread has recorded, and behind what a sampled call begins with, for how many it stands."""
+    return " ".join(sign(e) + str(e.id) + "".join(f":{w}" for where, w in thread.weights.items() if where == (number, place))
+                    for number, segment in sorted(thread.segments.items()) for place, e in enumerate(segment) if e.id not in without)
+
+
+def test_sampled_logical_calls(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        # One that is taken decides while a piece of it runs; in between its thread is free.
+        p.tell("starts 34", "calls 35 1", "suspend 34", "calls 35 1", "resume 34", "calls 35 1", "calls 2 1", "end 34", "calls 35 1")
+        p.tell("calls 2 1")
+        # So does one that is passed over, whatever begins below it, and wherever that goes on.
+        p.tell("starts 35", "calls 34 1", "starts 34", "suspend 34", "begins 34", "suspend 35", "resume 34", "calls 34 1", "end 34", "resume 34", "end 34")
+        p.tell("resume 35", "calls 34 1", "fail 35", "calls 2 1")
+        # Pieces within others: each end leaves what was there before.
+        p.tell("starts 34", "suspend 34", "starts 35", "resume 34", "calls 35 1", "suspend 34", "calls 34 1", "end 35", "end 34", "calls 2 1")
+        p.tell("enter 34", "starts 35", "suspend 35", "exit 34", "enter 35", "resume 35", "calls 35 1", "end 35", "calls 34 1", "exit 35", "calls 2 1")
+        # What begins and does not run yet, and what ends so.
+        p.tell("begins 34", "calls 35 1", "resume 34", "calls 35 1", "suspend 34", "end 34", "begins 34", "fail 34", "begins 35", "resume 35", "suspend 35", "end 35")
+        # Decided in front of values.
+        for method in 34, 35:
+            p.tell(f"decide {method} decided", f"value {method} a 0", f"pass {method}", f"starts {method} decided", "calls 34 1", f"end {method}")
+        t = p.end()
+    expected = [
+        "+34:1 +35 -35 -34 +34:1 +35 -35 +2 -2 -34 +2 -2", "+2 -2", "+34:1 -34 +34:1 +35 -35 -34 _34:1 +2 -2",
+        "+34:1 +35:1 -35 -34 +35:1 +35 -35 -35 +2 -2", "_34:1 +34:1 +35 -35 -34 _34:1 _34:1 _34:1", "+34:1 +34 -34 -34",
+    ]
+    equal(" ".join(expected), shown(t.named("main"), (1, 3)), "records")
+    equal(["'a'"], [v.value for _, values in t.named("main").valued() for v in values], "values")
+    assert all(steps[-1].what in ("end", "fail") for steps in t.calls.values()), t.steps()
+
+
+def test_sampled_logical_calls_have_the_weight_of_their_tree(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        p.tell("taken 30", "starts 31", "starts 34", "suspend 34", "suspend 31", "suspend 30", "calls 34 1", "taken 31")
+        # The one of ten goes on within the one of three, and the one that it has begun within that.
+        p.tell("resume 30", "resume 34", "calls 30 1", "end 34", "calls 30 1", "end 30", "starts 34", "end 34", "end 31", "calls 34 1", "end 31")
+        t = p.end()
+    expected = "+30:10 +31:10 +34:10 -34 -31 -30 +34:1 -34 +31:3 +30:10 +34:10 +30 -30 -34 +30 -30 -30 +34:3 -34 -31 +34:1 -34 _31:10"
+    equal(expected, shown(t.named("main"), (1, 3)), "records")
+
+
+def test_sampled_logical_calls_and_switches(folder):
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        p.tell("starts 34", "suspend 34", "starts 35", "suspend 35")
+        p.request("level error")
+        # What began goes on; what is off decides nothing.
+        p.tell("resume 34", "calls 35 1", "end 34", "starts 34", "calls 34 1", "end 34")
+        p.request("level info\nmode record")
+        p.tell("resume 35", "calls 34 1", "starts 35", "suspend 35", "end 35", "suspend 35")  # all is recorded, and stands for itself
+        p.request("level info\nmode count")
+        p.tell("starts 35", "suspend 35", "resume 35", "end 35", "begins 34", "resume 34", "end 34")
+        p.request("level info\nmode aggregate")
+        p.tell("starts 35", "end 35")
+        p.request("level info\nmode auto")
+        p.tell("resume 35", "calls 34 1", "end 35", "calls 34 1", "starts 34", "end 34")
+        t = p.end()
+    main = t.named("main")
+    equal("+34:1 -34 +34:1 -34 +34 -34 +35 -35 _35 +35 -35 +34:1 -34 +34:1 -34", shown(main, (1, 3)), "records")
+    equal((1, 1), (t.counts[34], t.counts[35]), "counted")
+
+
+def test_sampled_requests(folder):
+    n = 1_003
+    with SwitchedProcess(folder, symbols=SAMPLED) as p:
+        p.tell(f"requests {n}")
+        p.tell("calls 34 1")
+        t = p.end()
+    begin = [thread for thread in t.threads.values() if any(e.id == 1 for e in thread.all()) and thread.name != "main"]
+    equal([n] * 4, [sum(e.kind == ENTER and e.id == 1 for e in thread.all()) for thread in begin], "calls around them")
+    equal([4 * n, 4 * n], [sum(e.id == method and e.kind == kind for thread in begin for e in thread.all()) for method, kind in ((2, 1), (1, 2))], "all")
+    first = "+30:10 +31 -31 +31:10 +34 -34 -31 +2 -2 -30"
+    second = "+30:10 +31 -31 +31:10 +34 -34 -31 +31 -31 {}30"
+    of_each, seen = [], 0
+    for thread in begin:
+        text = shown(thread, (1,)).replace("+2 -2 -30", "$").replace("+2 -2", "").split()
+        trees = " ".join(text).replace("$", "+2 -2 -30").split(" +30")
+        of_each.append(len(trees))
+        equal({first}, {tree if tree.startswith("+") else "+30" + tree for tree in trees}, "before it waits")
+    assert all(each in (n // 10, n // 10 + 1) for each in of_each), of_each
+    for thread in t.threads.values():
+        text = shown(thread)
+        if thread not in begin and "+30" in text:
+            trees = ["+30" + tree for tree in text.replace("+30", "$").split("$")[1:]]
+            seen += len(trees)
+            equal(set(), {tree.strip() for tree in trees} - {second.format("-"), second.format("!")}, "behind that")
+    equal(sum(of_each), seen, "each goes on")
+    steps = t.steps()
+    taken = sum(of_each)
+    equal({(30, ("resume", "suspend", "resume", "end")), (30, ("resume", "suspend", "resume", "fail")), (31, ("resume", "suspend", "resume", "end"))},
+          {(method, tuple(what)) for method, what in steps}, "what they did")
+    equal((taken, taken), tuple(sum(method == of for method, _ in steps) for of in (30, 31)), "calls")
+    equal("+34:1 -34", shown(t.named("main"), (1, 3)), "the thread is free")
 
 
 def test_level_at_the_start(folder):

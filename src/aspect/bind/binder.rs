@@ -19,7 +19,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
-use crate::switches::{DECIDED, says_of_pieces};
+use crate::switches::DECIDED;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::sync::Arc;
@@ -213,7 +213,6 @@ impl Binder<'_> {
             let bound = match subject.is_async && self.language == Language::CSharp {
                 true => {
                     let decided = !records.enter.values.is_empty();
-                    let says = says_of_pieces(says);
                     let says = if decided { says | DECIDED } else { says };
                     logical = Some(says);
                     match decided {

@@ -227,6 +227,8 @@ pub struct Logical {
     pub outcome: &'static str,
     /// Those of all its pieces.
     pub values: Vec<Value>,
+    /// How many calls it stands for. Its times are its own.
+    pub weight: u32,
 }
 
 /// A method of which there are no single calls: the process has counted them or summed them up.

@@ -108,6 +108,7 @@ pub fn logical(logical: &Logical) -> Row<'_> {
         outcome: logical.outcome,
         exception: None,
         values: &logical.values,
+        weight: Some(logical.weight.into()),
         ..Row::default()
     }
 }

@@ -274,7 +274,12 @@ impl Walk<'_> {
         }
     }
 
-    fn logical(&mut self, method: usize, call: u64, time: u64) -> Option<&mut Logical> {
+    fn logical(
+        &mut self,
+        method: usize,
+        (call, weight): (u64, u32),
+        time: u64,
+    ) -> Option<&mut Logical> {
         if self.logical.len() >= MAX_LOGICAL && !self.logical.contains_key(&call) {
             self.counts.logical_left_out += 1;
             return None;
@@ -287,7 +292,9 @@ impl Walk<'_> {
             end: time,
             outcome: outcome(Outcome::Running),
             values: Vec::new(),
+            weight,
         });
+        known.weight = known.weight.max(weight);
         known.start = known.start.min(time);
         known.end = known.end.max(time);
         Some(known)
@@ -392,10 +399,11 @@ impl Visitor for Walk<'_> {
         let method = call.method as usize;
         let time = call.start.saturating_add(call.total);
         if let Some(piece) = call.piece {
-            self.logical(method, piece.call, call.start);
+            let which = (piece.call, call.weight);
+            self.logical(method, which, call.start);
             let size = values::size(&values);
             let room = self.logical_values + size <= values::MAX_LOGICAL;
-            if let Some(logical) = self.logical(method, piece.call, time)
+            if let Some(logical) = self.logical(method, which, time)
                 && room
             {
                 logical.values.extend_from_slice(&values);
@@ -430,23 +438,23 @@ impl Visitor for Walk<'_> {
         true
     }
 
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]) {
         if self.is_learning {
             return;
         }
         let method = method as usize;
-        let is_kept = self.logical(method, call, time).is_some();
+        let is_kept = self.logical(method, (call, weight), time).is_some();
         if is_kept && !stack.is_empty() && self.begun.len() < MAX_LOGICAL {
             self.begun.push((time, call));
         }
     }
 
-    fn complete(&mut self, method: MethodIx, call: u64, time: u64, how: Outcome) {
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, how: Outcome, weight: u32) {
         if self.is_learning {
             return;
         }
         let method = method as usize;
-        if let Some(logical) = self.logical(method, call, time) {
+        if let Some(logical) = self.logical(method, (call, weight), time) {
             logical.outcome = outcome(how);
         }
     }

@@ -213,8 +213,10 @@ fn escapes_that_make_no_sense_mean_the_nearest_that_does() {
         .exit(1, 3);
     let chunk = stray(stray(chunk).exit(1, 2).enter(1, 3).exit(1, 3));
     assert_eq!(calls([chunk]), named([("place", 1), ("take", 2)]));
-    // A piece of a logical call is never one of many.
+    // A logical call stands for what its piece says, and without that for itself.
     let chunk = stray(Chunk::records(1, 0, 0)).resume(1, 3, 5, true);
+    assert_eq!(calls([chunk.end(1, 3, 5)]), named([("take", 30)]));
+    let chunk = Chunk::records(1, 0, 0).resume(1, 3, 5, true);
     assert_eq!(calls([chunk.end(1, 3, 5)]), named([("take", 1)]));
 }
 

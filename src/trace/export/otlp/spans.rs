@@ -176,6 +176,8 @@ struct Logical {
     below: bool,
     over: bool,
     failed: bool,
+    /// How many calls it stands for.
+    weight: u32,
     values: Vec<values::Value>,
 }
 
@@ -883,12 +885,16 @@ impl Spans {
     fn begin_logical(
         &mut self,
         method: MethodIx,
-        call: u64,
+        (call, weight): (u64, u32),
         time: u64,
         stack: &[Frame],
         begun: bool,
     ) {
-        if self.logical.len() >= MAX_LOGICAL || self.logical.contains_key(&call) {
+        if let Some(known) = self.logical.get_mut(&call) {
+            known.weight = known.weight.max(weight);
+            return;
+        }
+        if self.logical.len() >= MAX_LOGICAL {
             return;
         }
         if let Some(origin) = self.origins.get(&call) {
@@ -903,6 +909,7 @@ impl Spans {
                 below: origin.below,
                 over: false,
                 failed: false,
+                weight,
                 values: Vec::new(),
             };
             self.logical.insert(call, logical);
@@ -931,6 +938,7 @@ impl Spans {
             below: below || is_root,
             over: false,
             failed: false,
+            weight,
             values: Vec::new(),
         };
         self.logical.insert(call, logical);
@@ -1066,6 +1074,7 @@ impl Spans {
         logical.last = logical.last.max(time);
         let (method, start, end) = (logical.method, logical.start, logical.last);
         let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
+        let weight = u64::from(logical.weight);
         let values = std::mem::take(&mut logical.values);
         self.logical_values -= values::size(&values);
         let below = logical.below;
@@ -1082,7 +1091,7 @@ impl Spans {
         }
         let is_root = known.is_root && parent.is_none();
         if begun && how != Outcome::Running {
-            known.count.add(end - start, how == Outcome::Error, 1);
+            known.count.add(end - start, how == Outcome::Error, weight);
         }
         if self.in_window(start, end) && self.is_long(start, end, is_root) {
             let mut span = self.span(method, start, end, how);
@@ -1093,6 +1102,9 @@ impl Spans {
             span.span_id = self.logical_id(call).to_vec();
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
             span.attributes.push(number("weave.logical_call", call));
+            if weight > 1 {
+                span.attributes.push(number("weave.weight", weight));
+            }
             span.attributes.extend(values.iter().map(value));
             let held = (!begun && how != Outcome::Running).then_some(call);
             self.pending.push(Pending { span, method, held });
@@ -1170,7 +1182,8 @@ impl Visitor for Spans {
         self.reach(call.method, Some(frame.id));
         if self.is_learning {
             if let Some(piece) = call.piece.filter(|piece| piece.first) {
-                self.begin_logical(call.method, piece.call, call.start, around, true);
+                let which = (piece.call, call.weight);
+                self.begin_logical(call.method, which, call.start, around, true);
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 self.hand_up(stack, self.fits(stack, time));
@@ -1180,7 +1193,8 @@ impl Visitor for Spans {
         if let Some(piece) = call.piece {
             // Who resumes it has not begun it.
             let began = if piece.first { around } else { &[] };
-            self.begin_logical(call.method, piece.call, call.start, began, piece.first);
+            let which = (piece.call, call.weight);
+            self.begin_logical(call.method, which, call.start, began, piece.first);
             let is_below = !stack.is_empty();
             let mut late = None;
             if let Some(logical) = self.logical.get_mut(&piece.call) {
@@ -1200,7 +1214,7 @@ impl Visitor for Spans {
             let known = self.reach(call.method, Some(frame.id));
             if let Some((start, duration, failed)) = late {
                 if known.wanted {
-                    known.count.add(duration, failed, 1);
+                    known.count.add(duration, failed, call.weight.into());
                 }
                 self.release(piece.call, Some(start));
             }
@@ -1256,14 +1270,17 @@ impl Visitor for Spans {
         true
     }
 
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]) {
         let stack = self.looked_at(stack);
-        self.begin_logical(method, call, time, stack, true);
+        self.begin_logical(method, (call, weight), time, stack, true);
     }
 
-    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32) {
         if self.is_learning {
             return;
+        }
+        if let Some(known) = self.logical.get_mut(&call) {
+            known.weight = known.weight.max(weight);
         }
         // Where a piece of it ended last, that waits for its exception as well.
         if self.pending.first().is_none_or(|p| p.method != method) {
