@@ -67,7 +67,7 @@ public final class Switched {
                 if ((state & KIND) == SUMMED || state == RECORDED) {
                     throw deep;
                 }
-                // No call has room here.
+                // The end of a sampled call is known all the same. No call has room here.
                 Hooks.stranded++;
                 Hooks.adrift += state != PASSED ? 1 : 0;
                 Hooks.adriftShort += state != PASSED ? 1 : 0;
@@ -84,7 +84,7 @@ public final class Switched {
                 if ((state & KIND) == SUMMED || state == RECORDED) {
                     throw deep;
                 }
-                // No call has room here.
+                // The end of a sampled call is known all the same. No call has room here.
                 Hooks.stranded++;
                 Hooks.adrift += state != PASSED ? 1 : 0;
                 Hooks.adriftShort += state != PASSED ? 1 : 0;
