@@ -23,6 +23,7 @@ public final class Switched {
     static final int KIND = 3;
 
     /** Of what the rules say. */
+    private static final int COUNTED = 2;
     static final int AUTO = 1 << 2;
     static final int SAMPLED = 1 << 3;
     static final int SECOND = 1 << 7;
@@ -34,10 +35,18 @@ public final class Switched {
         if (Hooks.on()) {
             int mode = Modes.of(id);
             if (mode != Modes.OFF) {
-                return OutOfLine.begun(mode, as, id);
+                return begun(mode, as, id);
             }
         }
         return NOTHING;
+    }
+
+    private static int begun(int mode, int as, int id) {
+        if ((as & AUTO) == 0 && (mode == Modes.COUNT || mode == Modes.RULES && (as & KIND) == COUNTED)) {
+            Hooks.count(id); // so little that it may stand in each caller
+            return NOTHING;
+        }
+        return OutOfLine.begun(mode, as, id);
     }
 
     /** The method {@code id} is about to begin, and values of the call come first. */
