@@ -22,10 +22,12 @@ import subprocess
 
 import corpora
 import lib
+import sampling
 import sdk
 
 WORK = lib.WORK / "runtime_async"
 SOURCE = lib.ROOT / "tests" / "dotnet" / "runtime_async" / "Program.cs"
+SAMPLED = lib.ROOT / "tests" / "programs" / "sampling" / "dotnet" / "Pieces.cs"
 RULES = 'version = 1\n\n[[aspect]]\nname = "app"\nmatch = { type = "**", kind = ["method", "constructor", "lambda", "async"], min-size = 0 }\n'
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
@@ -56,12 +58,12 @@ def call(command, env, **options):
     return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=3600, **options)
 
 
-def build(name, features, configuration, env):
+def build(name, features, configuration, env, source=SOURCE):
     """The folder with the program, as the compiler leaves it."""
     folder = lib.fresh(WORK / f"{name}-{configuration}")
     (folder / "app.csproj").write_text(PROJECT.format(features=features))
     (folder / "nuget.config").write_text(NUGET)
-    shutil.copy(SOURCE, folder / "Program.cs")
+    shutil.copy(source, folder / "Program.cs")
     built = call(["dotnet", "build", "-c", configuration, "-v:q", folder / "app.csproj"], env)
     if built.returncode != 0:
         raise RuntimeError(built.stdout + built.stderr)
@@ -142,11 +144,25 @@ def report(weave, folder):
     return {m["label"]: (m["calls"], m["errors"], m["running"]) for m in json.loads(text)["methods"]}
 
 
+def check_sampled(score, env, weave):
+    """Trees of sampled calls are whole, on whatever threads they go on."""
+    # The runtime's own async methods cannot record values.
+    rules = "".join(line for line in sampling.RULES.splitlines(keepends=True) if not line.startswith("record"))
+    host = ["env", *(f"{name}={value}" for name, value in env.items()), "dotnet"]
+    for form, features in FORMS.items():
+        plain = build(f"sampled-{form}", features, "Release", env, SAMPLED)
+        out, done = woven(plain, weave, rules=rules)
+        score.check(f"sampled, {form}: all methods are woven", done.returncode == 0, done.stderr)
+        trace = out / "t.wtrace"
+        sampling.in_pieces(score, f"sampled, {form}", [*host, out / "app.dll"], trace, sampling.unwoven([*host, plain / "app.dll"]))
+
+
 def check(score, scope):
     """The checks, each told to the score."""
     sdk_found = sdk.find()
     env, weave = sdk_found.environment(WORK / "packages", DOTNET_RuntimeAsync=1), lib.weave_binary()
     WORK.mkdir(parents=True, exist_ok=True)
+    check_sampled(score, env, weave)
     for configuration in ["Release", "Debug"]:
         found = {}
         for form, features in FORMS.items():
