@@ -71,6 +71,29 @@ pub fn add(bytes: &[u8], assembly: &Assembly<'_>) -> Result<Option<Vec<u8>>> {
     Ok(Some(out))
 }
 
+/// Whether the application's own target lists an assembly's file (`App.dll`). What is no such list does not.
+pub fn lists(bytes: &[u8], file: &str) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(list) = serde_json::from_str::<Value>(text.trim_start_matches(BOM)) else {
+        return false;
+    };
+    let target = list.pointer("/runtimeTarget/name").and_then(Value::as_str);
+    let libraries = target.and_then(|target| list["targets"].get(target)?.as_object());
+    let is_it = |path: &String| {
+        path.rsplit('/')
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case(file))
+    };
+    let assets = |library: &Value, kind: &str| {
+        (library.get(kind).and_then(Value::as_object))
+            .is_some_and(|assets| assets.keys().any(is_it))
+    };
+    libraries.is_some_and(|libraries| {
+        let mut all = libraries.values();
+        all.any(|library| assets(library, "runtime") || assets(library, "runtimeTargets"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +164,14 @@ mod tests {
         }
         "#);
         assert_eq!(add(&added, &runtime()).unwrap(), None, "once is enough");
+        for (file, listed) in [
+            ("App.dll", true),
+            ("Weave.Runtime.dll", true),
+            ("B.dll", false),
+        ] {
+            assert_eq!(lists(&added, file), listed, "{file}");
+        }
+        assert!(!lists(b"{", "App.dll") && !lists(b"[]", "App.dll"));
     }
 
     #[test]

@@ -138,6 +138,27 @@ fn monos_own_symbols_are_left_out() {
 }
 
 #[test]
+fn an_assembly_in_its_application_is_listed_with_the_library() {
+    let world = world(&[
+        ("app/steps.dll", STEPS),
+        ("app/steps.deps.json", DEPS.as_bytes()),
+        (
+            "app/other.deps.json",
+            DEPS.replace("steps.dll", "no.dll").as_bytes(),
+        ),
+        ("app/broken.deps.json", b"{"),
+    ]);
+    // Elsewhere nothing lists it.
+    world.wove(&["app/steps.dll", "alone/steps.dll"]);
+    assert_eq!(world.files("alone"), ["Weave.Runtime.dll", "steps.dll"]);
+    world.wove(&["app/steps.dll", "app/steps.dll"]);
+    let list = |name: &str| String::from_utf8(world.read(name)).unwrap();
+    assert!(list("app/steps.deps.json").contains("Weave.Runtime.dll"));
+    assert!(!list("app/other.deps.json").contains("Weave.Runtime.dll"));
+    assert_eq!(list("app/broken.deps.json"), "{");
+}
+
+#[test]
 fn a_published_application_stays_one() {
     let world = world(&[
         ("app/steps.dll", STEPS),

@@ -1,6 +1,7 @@
 //! A .NET assembly that is an input of its own: its symbols file and the hook library lie beside it.
 
 use crate::cil;
+use crate::container::deps_json;
 use crate::container::input::Input;
 use crate::container::place::{is_stream, same_file};
 use crate::container::stage::Staged;
@@ -9,7 +10,9 @@ use crate::pipeline::context::Context;
 use crate::pipeline::formats::assembly::{Source, weave_assemblies};
 use crate::pipeline::job::Job;
 use crate::pipeline::ledger::Ledger;
+use crate::pipeline::library::embedded;
 use crate::pipeline::publish::paths::parent;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -78,10 +81,12 @@ pub(crate) fn weave_assembly(
             if let Some(pdb) = woven.pdb().filter(|_| !alone) {
                 staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
             }
-            for (name, bytes) in cx.assembly_libraries() {
-                if !alone {
+            if !alone {
+                let libraries = cx.assembly_libraries();
+                for (name, bytes) in &libraries {
                     staged.extend(stage_library(output, &job.input, name, bytes)?);
                 }
+                staged.extend(stage_lists(output, &libraries)?);
             }
             let map = ledger.end_job();
             staged.extend(job.stage_map(&mut ledger.outcome, map.as_deref())?);
@@ -111,6 +116,35 @@ fn stage_library(output: &Path, like: &Path, name: &str, bytes: &[u8]) -> Result
         return Ok(None);
     }
     Staged::whole(&library, bytes, Some(like)).map(Some)
+}
+
+/// Stages the lists of applications (`App.deps.json`) beside the output that have it, with the libraries: else their host would not find
+/// these.
+fn stage_lists(output: &Path, libraries: &[(&str, &[u8])]) -> Result<Vec<Staged>> {
+    let Some(file) = output.file_name().and_then(OsStr::to_str) else {
+        return Ok(vec![]);
+    };
+    // A folder that is not there yet has none.
+    let entries = std::fs::read_dir(parent(output)).into_iter().flatten();
+    let mut lists: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    lists.retain(|path| {
+        path.to_str()
+            .is_some_and(|path| path.ends_with(deps_json::SUFFIX))
+    });
+    lists.sort();
+    let mut staged = Vec::new();
+    for path in lists.iter().filter(|path| path.is_file()) {
+        let text = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
+        if !deps_json::lists(&text, file) {
+            continue;
+        }
+        let added = embedded::listed(&text, libraries);
+        let added = added.map_err(|e| e.in_artifact(path.display().to_string()))?;
+        if let Some(text) = added {
+            staged.push(Staged::whole(path, &text, None)?);
+        }
+    }
+    Ok(staged)
 }
 
 /// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.

@@ -104,6 +104,16 @@ pub(crate) fn assembly(bytes: &[u8]) -> Result<deps_json::Assembly<'_>> {
     Ok(deps_json::Assembly { name, version })
 }
 
+/// A published application's list with these libraries (file name and bytes) added. `None`: it stays as it is.
+pub(crate) fn listed(list: &[u8], libraries: &[(&str, &[u8])]) -> Result<Option<Vec<u8>>> {
+    let mut added = None;
+    for (_, bytes) in libraries {
+        let list = added.as_deref().unwrap_or(list);
+        added = deps_json::add(list, &assembly(bytes)?)?.or(added);
+    }
+    Ok(added)
+}
+
 /// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library,
 /// and what own hooks need. With these it is an automatic module: it exports all packages, and reads what its hooks may use.
 pub(crate) fn jar_with_symbols(map: &[u8], own: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>> {

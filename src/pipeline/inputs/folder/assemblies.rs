@@ -148,16 +148,8 @@ impl<'f> Walk<'f, '_> {
             if !homes.contains(directory(&list.name)) {
                 continue;
             }
-            let mut text = read(&list.path)?;
-            let mut changed = false;
-            for (_, bytes) in &libraries {
-                let added =
-                    embedded::assembly(bytes).and_then(|library| deps_json::add(&text, &library));
-                if let Some(bytes) = added.map_err(|e| folder.place(list, e))? {
-                    (text, changed) = (bytes, true);
-                }
-            }
-            if changed {
+            let added = embedded::listed(&read(&list.path)?, &libraries);
+            if let Some(text) = added.map_err(|e| folder.place(list, e))? {
                 self.staging.add(&list.name, &text)?;
             }
         }
