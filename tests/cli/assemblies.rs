@@ -150,7 +150,10 @@ fn an_assembly_in_its_application_is_listed_with_the_library() {
     ]);
     // Elsewhere nothing lists it.
     world.wove(&["app/steps.dll", "alone/steps.dll"]);
-    assert_eq!(world.files("alone"), ["Weave.Runtime.dll", "steps.dll"]);
+    assert_eq!(
+        world.files("alone"),
+        ["Weave.Runtime.dll", "steps.dll", "steps.dll.wsym"]
+    );
     world.wove(&["app/steps.dll", "app/steps.dll"]);
     let list = |name: &str| String::from_utf8(world.read(name)).unwrap();
     assert!(list("app/steps.deps.json").contains("Weave.Runtime.dll"));
