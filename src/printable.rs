@@ -1,5 +1,6 @@
 //! Names and other foreign text, fit to be shown: nothing in them steers the terminal, breaks the line or turns text around.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Unicode's format controls (Cf) and line and paragraph separators (Zl, Zp), as ranges. The control characters (Cc) are
@@ -51,9 +52,62 @@ pub fn printable(text: &str) -> String {
     out
 }
 
+/// Text in lines, for a cell of a table: as [`printable`], but line feeds and tabs stay.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\n' | '\t') || is_shown_as_itself(c);
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.split_inclusive(['\n', '\t']);
+    let shown = lines.map(|line| match line.char_indices().next_back() {
+        Some((at, c @ ('\n' | '\t'))) => printable(&line[..at]) + &c.to_string(),
+        _ => printable(line),
+    });
+    Cow::Owned(shown.collect())
+}
+
+/// A JSON text that means the same, with what cannot be seen escaped as JSON does (RFC 8259, section 7).
+pub fn escaped_json(json: String) -> String {
+    let stays = |c: char| c < ' ' || is_shown_as_itself(c);
+    if json.chars().all(stays) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if stays(c) {
+            out.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_keep_their_lines_alone() {
+        assert_eq!(
+            printable_lines("a\tb\r\n\x1b[2J\u{202e}c\n"),
+            "a\tb\\r\n\\u{1b}[2J\\u{202e}c\n"
+        );
+        assert!(matches!(printable_lines("a\nb é"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_means_the_same_and_shows_nothing_raw() {
+        let value = serde_json::json!({"a\u{9b}": "\u{202e}\x1b\u{7f}\u{e0001} é\n"});
+        let text = escaped_json(value.to_string());
+        assert_eq!(text, r#"{"a\u009b":"\u202e\u001b\u007f\udb40\udc01 é\n"}"#);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
+    }
     use regex_syntax::hir::{Class, HirKind};
 
     #[test]

@@ -76,3 +76,25 @@ fn licences_are_among_those_allowed() {
         );
     }
 }
+
+/// A tag can be moved, a commit cannot.
+#[test]
+fn workflows_name_actions_by_their_commits() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
+    let mut seen = 0;
+    for workflow in fs::read_dir(folder).unwrap() {
+        let text = fs::read_to_string(workflow.unwrap().path()).unwrap();
+        for line in text.lines() {
+            let Some((_, action)) = line.split_once("uses: ") else {
+                continue;
+            };
+            let commit = action.split_once('@').map(|(_, at)| at.split(' ').next());
+            let is_commit = commit.flatten().is_some_and(|commit| {
+                commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit())
+            });
+            assert!(is_commit, "{line}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}

@@ -38,9 +38,9 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// What folded stacks count
-    #[arg(long, value_enum, default_value_t = By::Own, value_name = "WEIGHT")]
-    weight: By,
+    /// What folded stacks count [default: self]
+    #[arg(long, value_enum, value_name = "WEIGHT")]
+    weight: Option<By>,
 
     /// Only calls that run after this: a time since the trace's start (1.5s), before its end (-10s), or a clock's (14:03:20)
     #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true, help_heading = "Selection")]
@@ -59,7 +59,7 @@ pub struct ExportArgs {
     #[arg(long, help_heading = "Selection")]
     rule_roots: bool,
 
-    /// Only calls at least this long (5ms, 250us)
+    /// Only calls at least this long (5ms, 250us; a bare number is milliseconds)
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, help_heading = "Selection")]
     min: Option<u64>,
 
@@ -128,8 +128,8 @@ impl ExportArgs {
             To::Chrome => Format::Chrome,
             To::Speedscope => Format::Speedscope,
             To::Folded => Format::Folded(match self.weight {
-                By::Own => Weight::Own,
-                By::Calls => Weight::Calls,
+                None | Some(By::Own) => Weight::Own,
+                Some(By::Calls) => Weight::Calls,
             }),
             To::Csv => Format::Csv,
             To::Parquet => Format::Parquet,
@@ -178,12 +178,19 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
                 "--to otlp sends to --endpoint and writes no file",
             ));
         }
+        if args.weight.is_some() {
+            return Err(Error::usage("--weight requires --to folded"));
+        }
         return otlp::run(&args.otlp, args.exported());
     };
     if args.otlp.is_used() {
         return Err(Error::usage(
-            "--endpoint, --follow and what else is of OpenTelemetry go with --to otlp",
+            "--endpoint, --follow and other OpenTelemetry options require --to otlp",
         ));
+    }
+    let is_folded = matches!(format, Format::Folded(_));
+    if args.weight.is_some() && !is_folded {
+        return Err(Error::usage("--weight requires --to folded"));
     }
     let mut traces = Vec::new();
     let files = traces::files(&args.traces)?;

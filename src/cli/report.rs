@@ -119,7 +119,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "NAME|N")]
     pub thread: Option<String>,
 
-    /// Only calls at least this long (5ms, 250us, 1.5s); the time of shorter ones counts as their callers' own
+    /// Only calls at least this long (5ms, 250us, 1.5s; a bare number is milliseconds); the time of shorter ones counts as their callers' own
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub min: Option<u64>,
 
@@ -147,13 +147,13 @@ pub struct ReportArgs {
     #[arg(long)]
     pub without_idle: bool,
 
-    /// Deepest level of the tree
-    #[arg(long, value_name = "N", default_value_t = 40)]
-    pub depth: u32,
+    /// Deepest level of the tree [default: 40]
+    #[arg(long, value_name = "N", requires = "tree")]
+    pub depth: Option<u32>,
 
-    /// Smallest share of all time that a line of the tree has
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    pub min_percent: f64,
+    /// Smallest share of all time that a line of the tree has [default: 1]
+    #[arg(long, value_name = "PERCENT", requires = "tree")]
+    pub min_percent: Option<f64>,
 
     /// The mapping.txt of an obfuscated program (ProGuard, R8): original names are shown; may be repeated
     #[arg(long, value_name = "FILE")]

@@ -279,6 +279,9 @@ impl App {
                 ticked = Instant::now();
                 self.look(tails, behind);
             }
+            if full_screen::was_stopped() {
+                terminal.clear().map_err(|e| failed(&e))?;
+            }
             terminal
                 .draw(|frame| self.draw(frame))
                 .map_err(|e| failed(&e))?;

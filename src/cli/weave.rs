@@ -6,7 +6,7 @@ use crate::cli::rules::Resolved;
 use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, depfile, note, print, rules, show};
 use crate::error::Result;
-use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome, WarningKind};
+use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome, Trust, WarningKind};
 use crate::printable::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
@@ -88,6 +88,10 @@ pub struct WeaveArgs {
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 
+    /// Take what lies in the cache also if other users can write to it
+    #[arg(long, requires = "cache")]
+    cache_trust: bool,
+
     /// Largest size of the cache, in MiB; the entries that were unused longest are deleted [default: 1024]
     #[arg(
         long,
@@ -124,7 +128,11 @@ impl WeaveArgs {
         let mapping = self.mapping.as_deref().map(rules::read_bytes).transpose()?;
         let mut parts: Vec<&[u8]> = rules.texts.iter().map(String::as_bytes).collect();
         parts.extend(mapping.as_deref());
-        Cache::open(dir, u64::from(self.cache_size) << 20, &parts).map(Some)
+        let trust = match self.cache_trust {
+            true => Trust::All,
+            false => Trust::Own,
+        };
+        Cache::open(dir, trust, u64::from(self.cache_size) << 20, &parts).map(Some)
     }
 
     /// The files of the job that only its arguments name.

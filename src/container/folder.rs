@@ -14,6 +14,8 @@ pub struct Listing {
     pub files: Vec<Entry>,
     /// What was left out, with the reason: links to folders, broken links, devices.
     pub skipped: Vec<(PathBuf, &'static str)>,
+    /// The files that are links to files outside of the folder, sorted.
+    pub led_out: Vec<PathBuf>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +34,7 @@ pub struct Entry {
 /// file twice, and ends.
 pub fn list(root: &Path) -> Result<Listing> {
     let mut listing = Listing::default();
+    let real_root = root.canonicalize();
     for entry in WalkDir::new(root).min_depth(1) {
         let entry = entry.map_err(|e| {
             let path = e.path().unwrap_or(root).to_owned();
@@ -54,6 +57,10 @@ pub fn list(root: &Path) -> Result<Listing> {
                 listing.skipped.push((path, why));
                 continue;
             }
+            match (&real_root, path.canonicalize()) {
+                (Ok(root), Ok(target)) if target.starts_with(root) => {}
+                _ => listing.led_out.push(path.clone()),
+            }
         } else if !file_type.is_file() {
             listing.skipped.push((path, "neither file nor folder"));
             continue;
@@ -65,6 +72,7 @@ pub fn list(root: &Path) -> Result<Listing> {
     }
     listing.files.sort_by(|a, b| a.name.cmp(&b.name));
     listing.skipped.sort();
+    listing.led_out.sort();
     Ok(listing)
 }
 
@@ -304,9 +312,16 @@ mod tests {
         symlink(outside.path(), root.join("out")).unwrap();
         symlink("..", root.join("cycle")).unwrap();
         symlink("self", root.join("self")).unwrap();
+        symlink("lib.jar", root.join("other.jar")).unwrap();
+        fs::write(root.join("own.jar"), "x").unwrap();
+        symlink("own.jar", root.join("same.jar")).unwrap();
         let listing = list(root).unwrap();
         let names: Vec<_> = listing.files.iter().map(|f| f.name.as_str()).collect();
-        assert_eq!(names, ["lib.jar"]);
+        assert_eq!(names, ["lib.jar", "other.jar", "own.jar", "same.jar"]);
+        assert_eq!(
+            listing.led_out,
+            [root.join("lib.jar"), root.join("other.jar")]
+        );
         let skipped: Vec<_> = listing.skipped.iter().map(|(_, why)| *why).collect();
         assert_eq!(
             skipped,

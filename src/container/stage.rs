@@ -45,10 +45,15 @@ pub enum Access {
 
 impl Staged {
     /// Starts a file for `target`, whose folder is made if it is not there. It gets the permissions of the target that is there, else those
-    /// of `like`, else the usual ones of a new file. A symbolic link is written through, not
-    /// replaced; a folder is refused.
+    /// of `like` (a file, or the folder that it comes of) as far as the umask lets it have them, else the usual ones of a new file.
+    /// A symbolic link is written through, not replaced; a folder is refused.
     pub fn create(target: &Path, like: Option<&Path>) -> Result<Staged> {
         Staged::at(target, Place::of(target)?, like, Access::Usual)
+    }
+
+    /// The same for a file that is its owner's alone, in a folder that is there.
+    pub fn private(target: &Path) -> Result<Staged> {
+        Staged::at(target, Place::of(target)?, None, Access::Private)
     }
 
     fn at(target: &Path, place: Place, like: Option<&Path>, access: Access) -> Result<Staged> {
@@ -74,16 +79,18 @@ impl Staged {
         if existing.is_none() && access == Access::Usual {
             std::fs::create_dir_all(dir).map_err(failed)?;
         }
-        let like = || Some(like?.metadata().ok()?.permissions());
         let permissions = match access {
-            Access::Usual => existing.clone().or_else(like),
+            Access::Usual => existing.clone(),
             Access::Private | Access::New => None,
         };
-        // Without this a temporary file is for its owner alone; the umask still applies.
+        // Without this a temporary file is for its owner alone; the umask still applies. One that replaces another stays so until
+        // it has that one's permissions.
         #[cfg(unix)]
-        if access != Access::Private {
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        if access != Access::Private && permissions.is_none() {
+            builder.permissions(new_file_like(like));
         }
+        #[cfg(not(unix))]
+        let _ = like;
         let file = builder.tempfile_in(dir).map_err(failed)?;
         Ok(Staged {
             file: BufWriter::with_capacity(BUFFER, file),
@@ -305,6 +312,20 @@ fn write_all_at(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The permissions that a new file asks for; the umask takes from them.
+#[cfg(unix)]
+fn new_file_like(like: Option<&Path>) -> Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = match like.and_then(|like| like.metadata().ok()) {
+        Some(like) if like.is_dir() => like.permissions().mode() & 0o666,
+        Some(like) => like.permissions().mode(),
+        None => 0o666,
+    };
+    let mut permissions = Permissions::from_mode(mode);
+    make_writable(&mut permissions);
+    permissions
 }
 
 /// An output made from a read-only input (a package cache) must not be read-only for its owner:

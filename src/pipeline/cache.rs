@@ -36,10 +36,20 @@ const SUFFIX: &str = ".woven";
 /// A folder with results of earlier weaves.
 pub struct Cache {
     dir: PathBuf,
+    trust: Trust,
     limit: u64,
     /// Of the program and the rules.
     base: [u8; 32],
     stored: AtomicBool,
+}
+
+/// Whose entries count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// What this user alone, or root, can have written. Entries are the user's alone.
+    Own,
+    /// Whatever lies in the folder.
+    All,
 }
 
 /// What an entry says beside its bytes.
@@ -68,8 +78,16 @@ pub(crate) struct Entry {
 
 impl Cache {
     /// Opens or makes a cache of at most `limit` bytes. `rules` is all that the rules consist of.
-    pub fn open(dir: &Path, limit: u64, rules: &[&[u8]]) -> Result<Cache> {
-        fs::create_dir_all(dir).map_err(|e| Error::io("create the cache", dir, e))?;
+    pub fn open(dir: &Path, trust: Trust, limit: u64, rules: &[&[u8]]) -> Result<Cache> {
+        let failed = |e| Error::io("create the cache", dir, e);
+        make_folder(dir, trust).map_err(failed)?;
+        if trust == Trust::Own && others_can_write(&fs::metadata(dir).map_err(failed)?) {
+            return Err(Error::usage(format!(
+                "the cache {} is a folder that another user can write to, and so decide what comes out: name one of your own \
+                 (chmod go-w), or trust all who can with --cache-trust",
+                dir.display()
+            )));
+        }
         let mut context = digest::Context::new(&SHA256);
         context.update(MAGIC);
         context.update(&program()?.to_le_bytes());
@@ -78,6 +96,7 @@ impl Cache {
         }
         Ok(Cache {
             dir: dir.to_owned(),
+            trust,
             limit,
             base: hash(context),
             stored: AtomicBool::new(false),
@@ -98,10 +117,13 @@ impl Cache {
         self.dir.join(format!("{key}{SUFFIX}"))
     }
 
-    /// The entry of this name. One that is damaged goes, and so does a link, which a new entry would be written through.
+    /// The entry of this name. One that is damaged or not to be trusted goes, and so does a link, which a new entry would be written
+    /// through.
     pub(crate) fn load(&self, key: &str) -> Option<Entry> {
         let path = self.path(key);
-        let entry = match fs::symlink_metadata(&path).ok()?.is_file() {
+        let there = fs::symlink_metadata(&path).ok()?;
+        let is_trusted = self.trust == Trust::All || !others_can_write(&there);
+        let entry = match there.is_file() && is_trusted {
             true => Input::open(&path).ok().and_then(Entry::parse),
             false => None,
         };
@@ -147,7 +169,10 @@ impl Cache {
         let mut sum = Xxh3::new();
         parts.iter().for_each(|part| sum.update(part));
         let path = self.path(key);
-        let mut staged = Staged::create(&path, None)?;
+        let mut staged = match self.trust {
+            Trust::Own => Staged::private(&path)?,
+            Trust::All => Staged::create(&path, None)?,
+        };
         staged.put(MAGIC)?;
         staged.put(&sum.digest128().to_le_bytes())?;
         parts.iter().try_for_each(|part| staged.put(part))?;
@@ -182,6 +207,34 @@ impl Cache {
             total -= size;
         }
     }
+}
+
+/// Makes the folder, which only this user can look into unless all are trusted.
+fn make_folder(dir: &Path, trust: Trust) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if trust == Trust::Own {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    #[cfg(not(unix))]
+    let _ = trust;
+    builder.create(dir)
+}
+
+/// Whether somebody else than this user and root can have written a file, or into a folder. On systems without owners and modes: no.
+#[cfg(unix)]
+fn others_can_write(there: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // SAFETY: the call takes nothing and always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let is_ours = there.uid() == user || there.uid() == 0;
+    !is_ours || there.mode() & 0o022 != 0
+}
+
+#[cfg(not(unix))]
+fn others_can_write(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// Whether a file's name is that of an entry.
@@ -366,7 +419,7 @@ mod tests {
     #[test]
     fn entries_that_lie_are_none() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(dir.path(), 1 << 20, &[]).unwrap();
+        let cache = Cache::open(dir.path(), Trust::Own, 1 << 20, &[]).unwrap();
         let mut map = Writer::default();
         map.ty("a.B", "B.java");
         map.method(7, "f", "()V", 1);
@@ -420,7 +473,7 @@ mod tests {
     #[test]
     fn only_entries_go_and_the_oldest_first() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Cache::open(dir.path(), 250, &[]).unwrap();
+        let cache = Cache::open(dir.path(), Trust::Own, 250, &[]).unwrap();
         let name = |n: char| {
             dir.path()
                 .join(format!("{}{SUFFIX}", n.to_string().repeat(64)))

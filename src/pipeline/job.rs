@@ -76,7 +76,7 @@ impl Job {
         if self.symbols.is_none() && is_stream(output) {
             return Ok(None);
         }
-        let (staged, path) = stage_map(map, self.symbols.as_deref(), output)?;
+        let (staged, path) = stage_map(map, self.symbols.as_deref(), &self.input, output)?;
         outcome.symbols = Some(path);
         Ok(Some(staged))
     }

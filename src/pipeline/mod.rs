@@ -37,7 +37,7 @@ pub use crate::container::stage::{Access, Output};
 pub use crate::container::zip::Effort;
 pub use crate::signing::identity::Identity;
 pub use crate::signing::strong_name::StrongNameKey;
-pub use cache::Cache;
+pub use cache::{Cache, Trust};
 pub use job::Job;
 pub use library::embedded::{JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
 pub use maps::maps_of;

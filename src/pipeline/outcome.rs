@@ -152,6 +152,8 @@ pub enum WarningKind {
     DebuggingDropped,
     /// Something in a folder is neither woven nor copied.
     NotCopied,
+    /// A link led out of the input folder, and was followed.
+    LinkFollowed,
     /// Tail calls became ordinary calls.
     TailCallsDropped,
     /// Something in a folder holds code that is not woven.
@@ -177,6 +179,7 @@ impl WarningKind {
             WarningKind::NativeCodeDropped => "native-code-dropped",
             WarningKind::DebuggingDropped => "debugging-dropped",
             WarningKind::NotCopied => "not-copied",
+            WarningKind::LinkFollowed => "link-followed",
             WarningKind::TailCallsDropped => "tail-calls-dropped",
             WarningKind::NotWoven => "not-woven",
             WarningKind::IdsCollide => "ids-collide",

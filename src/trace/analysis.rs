@@ -145,6 +145,14 @@ pub struct Analysis {
     pub value_names: BTreeSet<Arc<str>>,
 }
 
+impl Analysis {
+    /// Calls that exceptions left of which nothing is known, since the process has summed up the calls.
+    pub fn aggregated_errors(&self) -> u64 {
+        let errors = self.stats.iter().map(|stats| stats.aggregated_errors);
+        errors.fold(0, u64::saturating_add)
+    }
+}
+
 /// Sums up one trace after the other.
 pub struct Analyzer {
     options: Options,

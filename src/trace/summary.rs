@@ -34,6 +34,8 @@ pub struct Stats {
     pub max: u64,
     /// Calls left by an exception.
     pub errors: u64,
+    /// Those of them that the process has summed up: of their exceptions nothing is known.
+    pub aggregated_errors: u64,
     /// Calls that were running at the end of the trace.
     pub running: u64,
     /// Calls whose end is not in the trace: known up to where records are missing, or up to the end of the call around.
@@ -172,6 +174,7 @@ impl Stats {
         self.calls = self.calls.saturating_add(sum.calls);
         self.aggregated = self.aggregated.saturating_add(sum.calls);
         self.errors = self.errors.saturating_add(sum.errors);
+        self.aggregated_errors = self.aggregated_errors.saturating_add(sum.errors);
         self.running = self.running.saturating_add(sum.running());
         self.total = self.total.saturating_add(sum.total);
         self.own = self.own.saturating_add(sum.own);

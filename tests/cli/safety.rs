@@ -204,3 +204,115 @@ fn an_input_that_is_cut_off_while_it_is_read_is_an_error() {
     assert!(ran.err.starts_with("error: "), "{}", ran.err);
     assert_eq!(world.read("out.jar"), b"old");
 }
+
+#[cfg(unix)]
+mod modes {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Runs `weave` under a umask.
+    fn under(world: &World, umask: &str, args: &[&str]) {
+        let program = env!("CARGO_BIN_EXE_weave");
+        let status = Command::new("sh")
+            .args(["-c", "umask \"$0\"; exec \"$@\" -q", umask, program])
+            .args(args)
+            .current_dir(world.path())
+            .status();
+        assert!(status.unwrap().success());
+    }
+
+    #[test]
+    fn outputs_are_no_wider_than_the_input_and_the_umask() {
+        let world = World::with_jar();
+        for (number, (given, umask, wanted)) in [
+            (0o600, "000", 0o600),
+            (0o640, "022", 0o640),
+            (0o444, "022", 0o644),
+            (0o777, "077", 0o700),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            set(&world.at("app.jar"), given);
+            let out = format!("out{number}.jar");
+            under(&world, umask, &["app.jar", &out]);
+            assert_eq!(mode(&world.at(&out)), wanted, "{given:o} {umask}");
+            let map = mode(&world.at(&format!("{out}.wsym")));
+            assert_eq!(map, wanted, "{given:o} {umask}");
+        }
+        // In place a file keeps what its owner gave it.
+        set(&world.at("app.jar"), 0o664);
+        under(&world, "077", &["app.jar", "app.jar"]);
+        assert_eq!(mode(&world.at("app.jar")), 0o664);
+    }
+
+    #[test]
+    fn folders_and_their_maps_are_no_wider_than_the_input() {
+        let world = World::new();
+        set(&world.at("classes/com"), 0o750);
+        set(&world.at("classes"), 0o700);
+        under(&world, "000", &["classes", "out"]);
+        assert_eq!(mode(&world.at("out")), 0o700);
+        assert_eq!(mode(&world.at("out/com")), 0o750);
+        assert_eq!(mode(&world.at("out.wsym")), 0o600);
+    }
+
+    #[test]
+    fn a_cache_that_others_can_write_to_is_refused_unless_trusted() {
+        let world = World::with_jar();
+        let args = ["app.jar", "out.jar", "--cache", "cache"];
+        world.wove(&args);
+        assert_eq!(mode(&world.at("cache")), 0o700);
+        let entries = || world.files("cache").len();
+        assert_eq!(entries(), 1);
+        let entry = world.at("cache").join(&world.files("cache")[0]);
+        assert_eq!(mode(&entry), 0o600);
+
+        let cached = |more: &[&str]| {
+            let args = [&args[..], &["--json"], more].concat();
+            let json: serde_json::Value = serde_json::from_str(&world.wove(&args).out).unwrap();
+            json["cached"].as_u64().unwrap()
+        };
+        assert_eq!(cached(&[]), 1);
+        // An entry that another user could have written is woven anew, and replaced.
+        set(&entry, 0o620);
+        assert_eq!(cached(&[]), 0);
+        assert_eq!((cached(&[]), mode(&entry)), (1, 0o600));
+        set(&entry, 0o620);
+        assert_eq!(cached(&["--cache-trust"]), 1);
+
+        set(&world.at("cache"), 0o770);
+        let refused = world.weave(&args);
+        assert_eq!(refused.status, 2, "{}", refused.err);
+        assert!(refused.err.contains("--cache-trust"), "{}", refused.err);
+        assert_eq!(cached(&["--cache-trust"]), 1);
+    }
+
+    #[test]
+    fn a_link_out_of_the_input_folder_is_named() {
+        let world = World::with_jar();
+        fs::create_dir(world.at("in")).unwrap();
+        std::os::unix::fs::symlink("../app.jar", world.at("in/app.jar")).unwrap();
+        let ran = world.wove(&["in", "out"]);
+        assert!(
+            ran.err.contains("a link out of the input folder"),
+            "{}",
+            ran.err
+        );
+        assert!(
+            world
+                .at("out/app.jar")
+                .symlink_metadata()
+                .unwrap()
+                .is_file()
+        );
+    }
+}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """`weave export`: the samples' traces, read back by the tools that the formats are for.
 
-    exports.py [TRACE...]      by default the traces that sample.py and sample_dotnet.py left
+    exports.py [--full] [TRACE...]      by default the traces that sample.py and sample_dotnet.py left; --full: Spark, too
 
-DuckDB, pyarrow and Perfetto's own definitions come from PyPI, speedscope from npm; they are kept in `.cache/readers`. speedscope
+DuckDB, pyarrow, pandas, polars, Spark and Perfetto's own definitions come from PyPI, speedscope from npm; they are kept in `.cache/readers`. speedscope
 runs in Chromium. flamegraph.pl is the copy in Debian's libdevel-nytprof-perl.
 """
 
@@ -25,15 +25,17 @@ READERS = CACHE / "readers"
 PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1", "perfetto==0.59.1", "protobuf==7.36.2"]
 SPEEDSCOPE = ("speedscope@1.25.0", "2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03")
 FLAMEGRAPH = pathlib.Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
+FULL = any(scope in sys.argv for scope in ("--full", "--everything"))
 FORMATS = ("perfetto", "chrome", "speedscope", "folded", "csv", "parquet")
 
 
 def readers():
     """Has pip install the readers, once."""
-    if not (READERS / "duckdb").is_dir():
-        done = run([sys.executable, "-m", "pip", "install", "-q", "--target", READERS, *PACKAGES], check=False)
-        if done.returncode != 0:
-            raise Missing(f"readers of exports: pip says {done.stderr[-300:]}")
+    for folder, packages in [("polars", PACKAGES)] + [("pyspark", SPARK)] * FULL:
+        if not (READERS / folder).is_dir():
+            done = run([sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target", READERS, *packages], check=False)
+            if done.returncode != 0:
+                raise Missing(f"readers of exports: pip says {done.stderr[-300:]}")
     sys.path.insert(0, str(READERS))
 
 
@@ -258,13 +260,34 @@ def parquet(score, what, path, expected):
     score.check(f"{what}: logical calls", logical == expected.logical, f"{logical} of {expected.logical}")
     rows = rows_of(path.with_suffix(".csv"))
     wanted = [list(r.values()) for r in rows]
-    # The CSV has the time as a number, and nothing for nothing.
+    # The CSV has no time as a date, and nothing for nothing.
     words = lambda cells: ["" if cell is None else str(cell) for cell in cells]
-    by_duckdb = duckdb.sql(f"select * replace (epoch_ns(start_time) as start_time) from '{path}'").fetchall()
+    by_duckdb = duckdb.sql(f"select * exclude (start_time) from '{path}'").fetchall()
     score.check(f"{what}: DuckDB reads the rows of the CSV", [words(r) for r in by_duckdb] == wanted, f"{len(by_duckdb)} rows")
-    columns = [of_arrow[name].cast("int64") if name == "start_time" else of_arrow[name] for name in of_arrow.column_names]
+    columns = [of_arrow[name] for name in of_arrow.column_names if name != "start_time"]
     same = [words(r) for r in zip(*(column.to_pylist() for column in columns))] == wanted
     score.check(f"{what}: pyarrow reads the rows of the CSV", same and bool(wanted), f"{of_arrow.num_rows} rows")
+    micros = [int(row["start_unix_ns"]) // 1000 for row in rows]
+    own = [name for (name,) in duckdb.sql(f"select epoch_us(start_time) from '{path}'").fetchall()]
+    score.check(f"{what}: the time as a date, by DuckDB", own == micros)
+    data_frames(score, what, path, micros)
+
+
+def data_frames(score, what, path, micros):
+    """What data frames make of the times."""
+    import pandas
+    import polars
+
+    by_pandas = pandas.read_parquet(path)["start_time"].astype("datetime64[us, UTC]").astype("int64")
+    score.check(f"{what}: by pandas", list(by_pandas) == micros)
+    by_polars = polars.read_parquet(path)["start_time"].dt.epoch("us")
+    score.check(f"{what}: by polars", by_polars.to_list() == micros)
+    if FULL:
+        from pyspark.sql import SparkSession, functions
+
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        times = spark.read.parquet(str(path)).select(functions.unix_micros("start_time")).collect()
+        score.check(f"{what}: by Spark", [row[0] for row in times] == micros)
 
 
 CHECKS = dict(zip(FORMATS, (perfetto, chrome, speedscope, folded, table, parquet)))
@@ -273,7 +296,7 @@ CHECKS = dict(zip(FORMATS, (perfetto, chrome, speedscope, folded, table, parquet
 def body():
     readers()
     left = sorted((WORK / "sample").glob("*/shop.wtrace"))
-    traces = [pathlib.Path(t) for t in sys.argv[1:]] or left
+    traces = [pathlib.Path(t) for t in sys.argv[1:] if not t.startswith("--")] or left
     if not traces:
         raise Missing("traces to export: run sample.py and sample_dotnet.py first, or name some")
     score, folder = Score(), fresh(WORK / "exports")

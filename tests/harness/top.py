@@ -126,6 +126,7 @@ def check_ends(score, trace, folder):
     check("q", trace, lambda _, keys: os.write(keys, b"q"), 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         check(number.name, trace, send(number), 0)
+    check("SIGQUIT", trace, send(signal.SIGQUIT), -signal.SIGQUIT)
     # What the system sends where a file is cut off while it is mapped.
     check("SIGBUS", trace, send(signal.SIGBUS), 1)
     cut = folder / "cut.wtrace"
@@ -136,6 +137,28 @@ def check_ends(score, trace, folder):
         os.write(keys, b"q")
 
     check("a trace that is cut off", cut, cut_off, 0)
+
+
+def check_stops(score, trace, folder):
+    """A program that is stopped leaves the terminal as it was, and shows its view again when it goes on."""
+    terminal = Terminal(fresh(folder / "stops"), ["sh", "-c", 'echo $$ > "$0"; exec "$1" top "$2"', folder / "pid", weave_binary(), trace])
+    try:
+        seen, _ = terminal.until(lambda screen: line_of(screen, "pid ") is not None)
+        pid, tty = int((folder / "pid").read_text()), terminal.tmux("display", "-p", "#{pane_tty}").stdout.strip()
+        modes = lambda: run(["stty", "-a", "-F", tty]).stdout.split()
+        raw = "-icanon" in modes()
+        for time in ("once", "again"):
+            os.kill(pid, signal.SIGTSTP)
+            left, screen = terminal.until(lambda screen: line_of(screen, "pid ") is None)
+            score.check(f"stopped {time}: the terminal is as it was", seen and raw and left and "icanon" in modes(), "" if left else "\n".join(screen))
+            os.kill(pid, signal.SIGCONT)
+            back, screen = terminal.until(lambda screen: line_of(screen, "pid ") is not None)
+            score.check(f"stopped {time}: the view comes back", back and "-icanon" in modes(), "" if back else "\n".join(screen))
+        terminal.keys("q")
+        terminal.until(lambda _: terminal.status.exists())
+        score.check("it ends as ever", terminal.status.exists() and terminal.status.read_text().strip() == "0")
+    finally:
+        terminal.close()
 
 
 def line_of(screen, text):
@@ -201,6 +224,7 @@ def body():
         done = run([weave_binary(), "top", folder / "t.wtrace"], check=False, stdin=subprocess.DEVNULL)
         score.check("without a terminal it says so", done.returncode == 1 and "needs a terminal" in done.stderr, done.stderr.strip())
         check_ends(score, folder / "t.wtrace", folder)
+        check_stops(score, folder / "t.wtrace", folder)
         report = json.loads(run([weave_binary(), "report", folder / "t.wtrace", "--json"]).stdout)
         score.check("nothing is lost of the trace", report["traces"][0]["lost_records"] == 0 and report["traces"][0]["records"] > 0)
     finally:

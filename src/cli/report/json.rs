@@ -25,6 +25,7 @@ pub(super) struct Report<'a> {
     threads: Option<Vec<Thread<'a>>>,
     exceptions: Vec<Exception<'a>>,
     unlisted_exceptions: u64,
+    aggregated_errors: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Node<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -257,6 +258,7 @@ impl View<'_> {
             threads: None,
             exceptions: self.json_exceptions(),
             unlisted_exceptions: self.analysis.further_exceptions,
+            aggregated_errors: self.analysis.aggregated_errors(),
             tree: None,
             calls: None,
             unlisted_calls: None,

@@ -429,8 +429,21 @@ impl View<'_> {
                 })
             })
             .collect();
+        let aggregated = analysis.aggregated_errors();
         if wanted.is_empty() {
-            writeln!(out, "No exceptions left a woven method.")?;
+            let none = match (&self.args.filter, aggregated) {
+                (Some(_), _) if !analysis.exceptions.is_empty() => "No exception fits the filter.",
+                (_, 0) => "No exceptions left a woven method.",
+                _ => "No exception was recorded.",
+            };
+            writeln!(out, "{none}")?;
+        }
+        if aggregated > 0 {
+            let calls = counted(aggregated, "summed-up call");
+            writeln!(
+                out,
+                "{calls} ended by an exception; sums do not keep which one."
+            )?;
         }
         let shown = self.limit(wanted.len());
         let all: u64 = wanted.iter().map(|e| e.count).sum();

@@ -7,6 +7,11 @@ use crate::trace::tree::Node;
 use crate::trace::units::{about, count, counted, duration, percent, share};
 use std::io::{self, Write};
 
+/// Levels of the tree that are shown, unless `--depth` says otherwise.
+const DEPTH: u32 = 40;
+/// The share of all time, in percent, that a line of it has at least, unless `--min-percent` says otherwise.
+const MIN_PERCENT: f64 = 1.0;
+
 /// The children of a node that are still to be shown. Not recursion: a thousand levels are allowed.
 struct Level {
     shown: std::vec::IntoIter<u32>,
@@ -27,12 +32,14 @@ impl View<'_> {
         heads.extend(errors.then_some("errors"));
         let mut columns = Columns::new(heads);
 
+        let deepest = self.args.depth.unwrap_or(DEPTH);
+        let least = self.args.min_percent.unwrap_or(MIN_PERCENT);
         let level = |of: Option<u32>, prefix: String| {
             let depth = of.map_or(0, |p| nodes[p as usize].depth + 1);
             let (mut shown, mut hidden, mut time) = (Vec::new(), 0u64, 0u64);
             for &i in children.of(of).iter().filter(|&&i| visible[i as usize]) {
                 let total = nodes[i as usize].total;
-                if depth < self.args.depth && share(total, whole) >= self.args.min_percent {
+                if depth < deepest && share(total, whole) >= least {
                     shown.push(i);
                 } else {
                     hidden += 1;

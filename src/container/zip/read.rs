@@ -57,11 +57,7 @@ impl<'a> Archive<'a> {
         if bytes.starts_with(LOCAL) || bytes.starts_with(END) {
             return true;
         }
-        let tail = &bytes[bytes.len().saturating_sub(END_LEN + usize::from(u16::MAX))..];
-        memchr::memmem::rfind_iter(tail, END).any(|at| {
-            let record = &tail[at..];
-            record.len() >= END_LEN && END_LEN + usize::from(u16_at(record, 20)) == record.len()
-        })
+        whole_end(bytes).is_some()
     }
 
     /// Reads and checks the directory.
@@ -82,7 +78,7 @@ impl<'a> Archive<'a> {
     }
 
     fn open_at(bytes: &'a [u8], start: usize) -> Result<Archive<'a>> {
-        let zip = rawzip::ZipArchive::from_slice(&bytes[start..]).map_err(|e| {
+        let zip = rawzip::ZipArchive::from_slice(located(bytes, start)).map_err(|e| {
             let at = e.eocd_offset().map_or(bytes.len(), |o| start + o as usize);
             Error::malformed(at, format!("not a readable zip file: {e}"))
         })?;
@@ -122,7 +118,7 @@ impl<'a> Archive<'a> {
 
     fn read_directory(
         &mut self,
-        zip: &rawzip::ZipSliceArchive<&'a [u8]>,
+        zip: &rawzip::ZipSliceArchive<Cow<'a, [u8]>>,
         start: usize,
     ) -> Result<()> {
         let declared = zip.entries_hint();
@@ -161,7 +157,7 @@ impl<'a> Archive<'a> {
 
     fn read_member(
         &self,
-        zip: &rawzip::ZipSliceArchive<&'a [u8]>,
+        zip: &rawzip::ZipSliceArchive<Cow<'a, [u8]>>,
         start: usize,
         at: usize,
         record: &rawzip::ZipFileHeaderRecord<'_>,
@@ -322,6 +318,35 @@ fn offset_in(bytes: &[u8], part: &[u8]) -> usize {
     part.as_ptr() as usize - bytes.as_ptr() as usize
 }
 
+/// Where the end record begins whose comment ends with the bytes (APPNOTE 4.3.16): the last of them, as the JDK and unzip
+/// choose.
+fn whole_end(bytes: &[u8]) -> Option<usize> {
+    let tail = bytes.len().saturating_sub(END_LEN + usize::from(u16::MAX));
+    let ends_with_bytes = |at: &usize| {
+        let record = &bytes[tail + at..];
+        record.len() >= END_LEN && END_LEN + usize::from(u16_at(record, 20)) == record.len()
+    };
+    let found = memchr::memmem::rfind_iter(&bytes[tail..], END).find(ends_with_bytes)?;
+    Some(tail + found)
+}
+
+/// What rawzip reads. It takes the last signature for the end record, so where the comment has that signature in it, it gets a copy
+/// without the comment.
+fn located(bytes: &[u8], start: usize) -> Cow<'_, [u8]> {
+    let Some(end) = whole_end(bytes).filter(|&end| end >= start) else {
+        return Cow::Borrowed(&bytes[start..]);
+    };
+    let comment = end + END_LEN;
+    // A signature that begins in the record itself counts, too: the comment's length can be its first bytes.
+    if memchr::memmem::rfind(&bytes[end + 1..], END).is_none() {
+        return Cow::Borrowed(&bytes[start..]);
+    }
+    let mut copy = bytes[start..comment].to_vec();
+    let length = copy.len() - 2;
+    copy[length..].fill(0);
+    Cow::Owned(copy)
+}
+
 /// The locator of a zip64 end record just before the end record.
 fn locator(bytes: &[u8], end_at: usize) -> Option<(usize, &[u8])> {
     let at = end_at.checked_sub(LOCATOR_LEN)?;
@@ -340,8 +365,8 @@ fn end64(bytes: &[u8], start: usize, end_at: usize) -> Option<&[u8]> {
 /// How far a zip64 end record lies behind where its locator says.
 fn zip64_prefix(bytes: &[u8]) -> Option<usize> {
     let tail = bytes.len().saturating_sub(END_LEN + usize::from(u16::MAX));
-    let end_at = tail + memchr::memmem::rfind(&bytes[tail..], END)?;
-    let (locator_at, locator) = locator(bytes, end_at)?;
+    let last = || Some(tail + memchr::memmem::rfind(&bytes[tail..], END)?);
+    let (locator_at, locator) = locator(bytes, whole_end(bytes).or_else(last)?)?;
     let at = locator_at.checked_sub(END64_LEN)?;
     let declared = usize::try_from(u64_at(locator, 8)).ok()?;
     let base = at.checked_sub(declared)?;

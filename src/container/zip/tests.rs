@@ -253,6 +253,30 @@ fn an_archive_is_made_from_nothing() {
 }
 
 #[test]
+fn a_comment_may_look_like_an_end_record() {
+    let mut plain = zipgen::write(&Spec {
+        entries: vec![Entry::stored("a", b"1"), Entry::stored("b", b"2")],
+        ..Spec::default()
+    });
+    let end = memchr::memmem::rfind(&plain, b"PK\x05\x06").unwrap();
+    plain.truncate(end + 20);
+    for comment in [
+        [&[b'x'; 100][..], b"PK\x05\x06", &[0; 30]].concat(),
+        [&b"PK\x05\x06"[..], &[0xff; 40]].concat(),
+        b"PK\x05\x06".to_vec(),
+    ] {
+        let length = u16::try_from(comment.len()).unwrap().to_le_bytes();
+        let bytes = [&plain[..], &length, &comment].concat();
+        assert!(Archive::is_zip(&bytes));
+        assert_eq!(Archive::open(&bytes).unwrap().members().len(), 2);
+        assert_eq!(keep_all(&bytes), bytes);
+        let prefixed = [&b"#!/bin/sh\n"[..], &bytes].concat();
+        assert!(Archive::is_zip(&prefixed));
+        assert_eq!(Archive::open(&prefixed).unwrap().members().len(), 2);
+    }
+}
+
+#[test]
 fn a_count_that_wrapped_around_is_read() {
     // As Java wrote before it knew zip64.
     let entries = (0..65_537).map(|i| Entry::stored(&format!("{i:x}"), b""));

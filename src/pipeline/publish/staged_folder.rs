@@ -62,13 +62,15 @@ pub(crate) fn remove_stale(output: &Path) {
 pub(crate) struct StagedFolder {
     temporary: TempDir,
     target: PathBuf,
+    /// The folder whose permissions this one gets, and its folders those of that one's.
+    like: PathBuf,
     names: Vec<String>,
     /// Folders that were made for them.
     made: FxHashSet<PathBuf>,
 }
 
 impl StagedFolder {
-    pub(crate) fn create(target: &Path) -> Result<StagedFolder> {
+    pub(crate) fn create(target: &Path, like: &Path) -> Result<StagedFolder> {
         let target = resolve(target);
         let dir = parent(&target);
         fs::create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
@@ -76,13 +78,16 @@ impl StagedFolder {
         builder.prefix(PREFIX).suffix(SUFFIX);
         // Without this the folder, which may become the target, is for its owner alone.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode_like(
+            like,
+        )));
         let temporary = builder
             .tempdir_in(dir)
             .map_err(|e| Error::io("create", &target, e))?;
         Ok(StagedFolder {
             temporary,
             target,
+            like: like.to_owned(),
             names: Vec::new(),
             made: FxHashSet::default(),
         })
@@ -93,7 +98,8 @@ impl StagedFolder {
         let path = join(self.temporary.path(), name)?;
         let dir = parent(&path);
         if !self.made.contains(&dir) {
-            fs::create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+            make_like(self.temporary.path(), &dir, &self.like)
+                .map_err(|e| Error::io("create", &dir, e))?;
             self.made.insert(dir);
         }
         self.names.push(name.to_owned());
@@ -159,7 +165,7 @@ impl StagedFolder {
                 return Err(Error::new(Kind::NotDone, what));
             }
             let dir = parent(&to);
-            fs::create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+            make_like(&self.target, &dir, &self.like).map_err(|e| Error::io("create", &dir, e))?;
             moves.push((from, to));
         }
         for (from, to) in moves {
@@ -168,6 +174,37 @@ impl StagedFolder {
         }
         Ok(())
     }
+}
+
+/// The mode that a new folder asks for, where `like` is one of the input, or would be; the umask takes from it. The owner can always work
+/// in it.
+#[cfg(unix)]
+fn mode_like(like: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    let nearest = like.ancestors().find_map(|dir| dir.metadata().ok());
+    let mode = nearest.map_or(0o777, |dir| dir.permissions().mode() & 0o777);
+    mode | 0o700
+}
+
+/// Makes `dir` and the folders between it and `root` that are not there, each like the one of the same name below `like`.
+fn make_like(root: &Path, dir: &Path, like: &Path) -> io::Result<()> {
+    let Ok(below) = dir.strip_prefix(root) else {
+        return fs::create_dir_all(dir);
+    };
+    let (mut path, mut like) = (root.to_owned(), like.to_owned());
+    for name in below {
+        path.push(name);
+        like.push(name);
+        #[cfg_attr(not(unix), allow(unused_mut))]
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode_like(&like));
+        match builder.create(&path) {
+            Err(e) if !path.is_dir() => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -203,14 +240,14 @@ mod tests {
     fn a_folder_appears_at_once_or_file_by_file() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("out");
-        let mut staged = StagedFolder::create(&target).unwrap();
+        let mut staged = StagedFolder::create(&target, dir.path()).unwrap();
         fs::write(staged.file("a/b").unwrap(), "1").unwrap();
         assert!(!target.exists());
         staged.commit().unwrap();
         assert_eq!(fs::read(target.join("a/b")).unwrap(), b"1");
 
         fs::write(target.join("mine"), "x").unwrap();
-        let mut staged = StagedFolder::create(&target).unwrap();
+        let mut staged = StagedFolder::create(&target, dir.path()).unwrap();
         fs::write(staged.file("a/b").unwrap(), "2").unwrap();
         fs::write(staged.file("c").unwrap(), "3").unwrap();
         assert_eq!(fs::read(target.join("a/b")).unwrap(), b"1");
@@ -221,10 +258,35 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 
         fs::create_dir(target.join("d")).unwrap();
-        let mut staged = StagedFolder::create(&target).unwrap();
+        let mut staged = StagedFolder::create(&target, dir.path()).unwrap();
         fs::write(staged.file("c").unwrap(), "4").unwrap();
         fs::write(staged.file("d").unwrap(), "4").unwrap();
         assert!(staged.commit().is_err());
         assert_eq!(fs::read(target.join("c")).unwrap(), b"3");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn folders_are_no_wider_than_those_of_the_input() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let input = dir.path().join("in");
+        fs::create_dir_all(input.join("open/secret")).unwrap();
+        for (name, mode) in [("open/secret", 0o500), ("open", 0o755), ("", 0o750)] {
+            fs::set_permissions(input.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let target = dir.path().join("out");
+        for _ in 0..2 {
+            let mut staged = StagedFolder::create(&target, &input).unwrap();
+            fs::write(staged.file("open/secret/deep/a").unwrap(), "1").unwrap();
+            staged.commit().unwrap();
+            assert_eq!(mode(&target) & !0o750, 0);
+            assert_eq!(mode(&target.join("open")) & !0o755, 0);
+            // The owner writes into what cannot be written to in the input.
+            assert_eq!(mode(&target.join("open/secret")), 0o700);
+            assert_eq!(mode(&target.join("open/secret/deep")), 0o700);
+            fs::remove_dir_all(target.join("open")).unwrap();
+        }
     }
 }

@@ -69,14 +69,16 @@ impl Write for Target {
     }
 }
 
-/// Stages a job's map: at `path`, else beside the output. Also returns where it goes.
+/// Stages the map of a job on `input`: at `path`, else beside the output. Also returns where it goes. Who may not read the input
+/// may not read its map.
 pub(crate) fn stage_map(
     map: &[u8],
     path: Option<&Path>,
+    input: &Path,
     output: &Path,
 ) -> Result<(Staged, PathBuf)> {
     let path = path.map_or_else(|| beside(output), Path::to_owned);
-    Ok((Staged::whole(&path, map, None)?, path))
+    Ok((Staged::whole(&path, map, Some(input))?, path))
 }
 
 /// `<output>.wsym`; for a folder beside it, however it is written (`out/`, `.`).

@@ -2,6 +2,7 @@
 //! pieces. Times are microseconds with three decimals.
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
+use crate::printable::{escaped_json, printable};
 use crate::trace::metrics::Series;
 use crate::trace::values;
 use serde_json::{Value, json};
@@ -22,7 +23,11 @@ fn head(method: &Named) -> String {
         "" => "unknown",
         name => name,
     };
-    format!("\"name\":{},\"cat\":{}", json!(method.label), json!(cat))
+    format!(
+        "\"name\":{},\"cat\":{}",
+        json!(method.label),
+        json!(printable(cat))
+    )
 }
 
 impl<'a> Chrome<'a> {
@@ -81,10 +86,11 @@ impl Sink for Chrome<'_> {
         self.heads = methods.iter().map(head).collect();
         let header = process.trace.header();
         let (name, pid) = (&header.command, header.pid);
-        self.metadata("process_name", json!({"name": name}))?;
+        self.metadata("process_name", json!({"name": printable(name)}))?;
+        let trace = printable(&process.trace.name());
         self.metadata(
             "process_labels",
-            json!({"labels": format!("pid {pid}, {}", process.trace.name())}),
+            json!({"labels": format!("pid {pid}, {trace}")}),
         )
     }
 
@@ -140,7 +146,7 @@ impl Sink for Chrome<'_> {
             args.insert("outcome".to_owned(), json!(end.outcome));
         }
         if let Some((type_name, message)) = end.exception {
-            args.insert("exception.type".to_owned(), json!(type_name));
+            args.insert("exception.type".to_owned(), json!(printable(type_name)));
             args.insert("exception.message".to_owned(), json!(message));
         }
         if let Some((call, _)) = span.piece {
@@ -150,7 +156,8 @@ impl Sink for Chrome<'_> {
             args.insert("values".to_owned(), values::json(end.values).into());
         }
         if !args.is_empty() {
-            write!(self.out, ",\"args\":{}", Value::Object(args))?;
+            let args = escaped_json(Value::Object(args).to_string());
+            write!(self.out, ",\"args\":{args}")?;
         }
         self.out.write_all(b"}")
     }
@@ -163,7 +170,8 @@ impl Sink for Chrome<'_> {
         if !logical.values.is_empty() {
             args.insert("values".to_owned(), values::json(&logical.values).into());
         }
-        let args = format!(",\"args\":{}", Value::Object(args));
+        let args = escaped_json(Value::Object(args).to_string());
+        let args = format!(",\"args\":{args}");
         let kind = |phase| format!("\"ph\":\"{phase}\",\"id\":\"{id}\"");
         self.instant(logical.method, &kind('b'), logical.start, "")?;
         self.instant(logical.method, &kind('e'), logical.end, &args)

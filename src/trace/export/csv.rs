@@ -2,6 +2,7 @@
 
 use super::table::{self, Context, Row};
 use super::{End, Logical, Named, Process, Sink, Span, Thread, Unrecorded};
+use crate::printable::{escaped_json, printable_lines};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -96,7 +97,7 @@ impl<'a> Csv<'a> {
             row.outcome,
             &exception,
             &message,
-            &row.values().unwrap_or_default(),
+            &row.values().map(escaped_json).unwrap_or_default(),
             &number(row.calls),
             &number(row.errors),
             &number(row.min),
@@ -107,11 +108,11 @@ impl<'a> Csv<'a> {
     }
 }
 
-/// Text that no spreadsheet takes for a formula: an apostrophe goes in front of what could begin one.
+/// Text that steers no terminal and that no spreadsheet takes for a formula: an apostrophe goes in front of what could begin one.
 fn harmless(text: &str) -> Cow<'_, str> {
     match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => Cow::Owned(format!("'{text}")),
-        false => Cow::Borrowed(text),
+        true => Cow::Owned(format!("'{}", printable_lines(text))),
+        false => printable_lines(text),
     }
 }
 

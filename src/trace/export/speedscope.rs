@@ -1,6 +1,7 @@
 //! speedscope's JSON: one evented profile a thread, times in nanoseconds. Frames stand at the end, when all are known.
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
+use crate::printable::escaped_json;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 use std::io::{self, Write};
@@ -49,7 +50,7 @@ impl<'a> Speedscope<'a> {
                     text["line"] = json!(symbol.line);
                 }
             }
-            self.frames.push(text.to_string());
+            self.frames.push(escaped_json(text.to_string()));
         }
         self.of_method.push(frame);
     }

@@ -388,7 +388,7 @@ fn logical_calls_that_are_kept_are_bounded() {
     assert_eq!(counts.logical, 1 << 10);
 }
 
-/// The rows of a Parquet file as those of a CSV: nothing for nothing, the time in nanoseconds.
+/// The rows of a Parquet file as those of a CSV: nothing for nothing, and no time as a date, which is that in nanoseconds.
 fn parquet_rows(bytes: Vec<u8>) -> Vec<Vec<String>> {
     let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(|row| {
@@ -398,7 +398,20 @@ fn parquet_rows(bytes: Vec<u8>) -> Vec<Vec<String>> {
             other => other.to_string(),
         };
         let row = row.unwrap();
-        row.get_column_iter().map(text).collect()
+        let named = |wanted: &str| {
+            let found = row.get_column_iter().find(|(name, _)| *name == wanted);
+            found.unwrap().1
+        };
+        let (Field::TimestampMicros(micros), Field::Long(nanos)) =
+            (named("start_time"), named("start_unix_ns"))
+        else {
+            panic!("{row:?}")
+        };
+        assert_eq!(*micros, nanos / 1000);
+        let shown = row
+            .get_column_iter()
+            .filter(|(name, _)| *name != "start_time");
+        shown.map(text).collect()
     });
     rows.collect()
 }
@@ -620,6 +633,28 @@ fn a_row_says_how_many_calls_it_stands_for() {
     for row in reader.records() {
         let row = row.unwrap();
         assert_eq!(&row[28], if &row[5] == "counted" { "" } else { "1" });
+    }
+}
+
+#[test]
+fn no_text_leaves_raw_what_steers_a_terminal() {
+    let hostile = "\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{2066}";
+    let calls = Chunk::records(1, 0, 0)
+        .thread(1, 0, hostile)
+        .text_value(1, 0, false, hostile)
+        .enter(1, 1)
+        .exception(hostile, hostile)
+        .error(2, 1);
+    let trace = TraceBuilder::new(hostile, 1, 0).push(calls);
+    let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
+    for format in [Format::Csv, Format::Chrome, Format::Speedscope] {
+        let (bytes, _) = export(format, &Selection::default(), &traces);
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains("202e"), "{text}");
+        let raw = text
+            .chars()
+            .find(|c| hostile.contains(*c) && !c.is_ascii_graphic());
+        assert_eq!(raw, None, "{text}");
     }
 }
 

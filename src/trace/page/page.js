@@ -1090,7 +1090,8 @@
         return make('div', { className: 'exception' }, make('h3', {}, make('span', { className: 'bad', textContent: count(e.count) + ' × ' }), e.type + (e.messages.length === 1 && e.message ? ': ' + e.message : '')), list);
       }));
       if (kept.length) node.prepend(make('p', { className: 'word', textContent: `${count(kept.reduce((sum, e) => sum + e.count, 0))} throws, by type and place` }));
-      if (!kept.length) node.append(make('p', { className: 'word', textContent: 'No exceptions left a woven method.' }));
+      if (!kept.length) node.append(make('p', { className: 'word', textContent: meta.exceptions.length ? 'No exception fits.' : meta.aggregated_errors ? 'No exception was recorded.' : 'No exceptions left a woven method.' }));
+      if (meta.aggregated_errors) node.append(make('p', { className: 'word', textContent: `${count(meta.aggregated_errors)} summed-up calls ended by an exception; sums do not keep which one.` }));
       if (meta.unlisted_exceptions) node.append(make('p', { className: 'word', textContent: `${count(meta.unlisted_exceptions)} throws of still other exceptions are not listed` }));
       $('found').textContent = term ? `${count(kept.length)} of ${count(meta.exceptions.length)}` : '';
     };

@@ -51,6 +51,17 @@ pub(crate) fn weave_folder(
         let text = format!("{}: {why}; not copied", path.display());
         ledger.outcome.warn(WarningKind::NotCopied, text);
     }
+    if let [first, more @ ..] = &listing.led_out[..] {
+        let others = match more.len() {
+            0 => String::new(),
+            count => format!(", and {count} more of its links"),
+        };
+        let text = format!(
+            "{}: a link out of the input folder{others}; the output has what it leads to",
+            first.display()
+        );
+        ledger.outcome.warn(WarningKind::LinkFollowed, text);
+    }
     let mut entries = listing.files;
     entries.retain(|entry| !is_temporary(file_name(&entry.name)));
     let found: Vec<Result<Found>> = entries.into_par_iter().map(look).collect();
@@ -76,7 +87,7 @@ pub(crate) fn weave_folder(
         folder: &folder,
         ledger,
         meter: Meter::new(progress, found.iter().map(|f| f.size).sum()),
-        staging: Staging::create(job.output.as_deref())?,
+        staging: Staging::create(&job.input, job.output.as_deref())?,
         woven: Woven::default(),
     };
     walk.weave()?;

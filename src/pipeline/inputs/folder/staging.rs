@@ -13,14 +13,18 @@ use std::path::{Path, PathBuf};
 /// The output folder on its way; nowhere when only planning.
 pub(crate) struct Staging {
     folder: Option<StagedFolder>,
+    /// The input folder.
+    input: PathBuf,
     /// Names that are staged, or that the output must not have.
     written: FxHashSet<String>,
 }
 
 impl Staging {
-    pub(crate) fn create(output: Option<&Path>) -> Result<Staging> {
+    pub(crate) fn create(input: &Path, output: Option<&Path>) -> Result<Staging> {
+        let folder = output.map(|output| StagedFolder::create(output, input));
         Ok(Staging {
-            folder: output.map(StagedFolder::create).transpose()?,
+            folder: folder.transpose()?,
+            input: input.to_owned(),
             written: FxHashSet::default(),
         })
     }
@@ -63,7 +67,7 @@ impl Staging {
         let path = self.file(name)?;
         match self.is_dry() {
             true => Ok(()),
-            false => Staged::whole(&path, bytes, None)?.commit(),
+            false => Staged::whole(&path, bytes, Some(&self.input))?.commit(),
         }
     }
 

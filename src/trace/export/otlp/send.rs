@@ -4,8 +4,9 @@
 //! Collector has answered it. One that it took but could not answer any more is sent again; ids of spans tell that it is the same.
 
 use super::Batch;
-use super::proto::{Response, RetryInfo, RpcStatus};
+use super::proto::{PartialSuccess, Response, RetryInfo, RpcStatus};
 use crate::error::{Error, Kind, Result};
+use crate::printable::printable;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use http_body_util::{BodyExt, Full, Limited};
@@ -826,8 +827,13 @@ fn is_passing(status: StatusCode) -> bool {
 
 fn of_http(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Verdict {
     if status.is_success() {
-        // What is no message says nothing of rejections.
-        return Verdict::Accepted(Response::decode(body).unwrap_or_default());
+        return match answer(headers, body) {
+            Some(response) => Verdict::Accepted(response),
+            None => Verdict::Refused(format!(
+                "{status} with an answer that is not OTLP's{}: is this the endpoint of a Collector?",
+                kind_of(headers).map_or(String::new(), |kind| format!(" ({kind})"))
+            )),
+        };
     }
     let told = RpcStatus::decode(body)
         .map(|s| s.message)
@@ -843,6 +849,34 @@ fn of_http(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Verdict {
         .get("retry-after")
         .and_then(|v| v.to_str().ok()?.trim().parse().ok());
     Verdict::Again(after.map(Duration::from_secs), what)
+}
+
+/// The type of an answer, without its parameters.
+fn kind_of(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get("content-type")?.to_str().ok()?;
+    Some(printable(kind.split(';').next()?.trim()))
+}
+
+/// The message of an answer: protobuf, JSON as some servers send it whatever they were sent, or nothing at all.
+fn answer(headers: &HeaderMap, body: &[u8]) -> Option<Response> {
+    let is_json =
+        kind_of(headers).is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    if !is_json {
+        return Response::decode(body).ok();
+    }
+    let json: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let partial = json.as_object()?.get("partialSuccess");
+    let rejected = |partial: &serde_json::Value| {
+        let names = ["rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"];
+        // JSON has 64-bit numbers as text.
+        let number = names.iter().find_map(|name| partial.get(name))?;
+        number.as_i64().or_else(|| number.as_str()?.parse().ok())
+    };
+    let partial_success = partial.map(|partial| PartialSuccess {
+        rejected: rejected(partial).unwrap_or(0),
+        error_message: partial["errorMessage"].as_str().unwrap_or("").to_owned(),
+    });
+    Some(Response { partial_success })
 }
 
 fn of_grpc(status: StatusCode, trailers: &HeaderMap, body: &[u8]) -> Verdict {
@@ -895,7 +929,7 @@ fn retry_delay(details: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::proto::{Any, Delay, PartialSuccess};
+    use super::super::proto::{Any, Delay};
     use super::*;
 
     fn trailers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -906,6 +940,42 @@ mod tests {
             )
         });
         pairs.collect()
+    }
+
+    #[test]
+    fn an_answer_over_http_is_a_message_or_a_failure() {
+        let response = |rejected| Response {
+            partial_success: Some(PartialSuccess {
+                rejected,
+                error_message: "x".to_owned(),
+            }),
+        };
+        let of = |kind: &str, body: &[u8]| {
+            of_http(StatusCode::OK, &trailers(&[("content-type", kind)]), body)
+        };
+        let none = Verdict::Accepted(Response::default());
+        assert_eq!(of_http(StatusCode::OK, &HeaderMap::new(), b""), none);
+        assert_eq!(of("application/json", b"{}"), none);
+        let message = response(2).encode_to_vec();
+        let accepted = of("application/x-protobuf", &message);
+        assert_eq!(accepted, Verdict::Accepted(response(2)));
+        let json = br#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"x"}}"#;
+        let accepted = of("application/json; charset=utf-8", json);
+        assert_eq!(accepted, Verdict::Accepted(response(3)));
+        for (kind, body) in [
+            (
+                "text/html; charset=utf-8",
+                "<!doctype html><title>Log in</title>",
+            ),
+            ("text/plain", "welcome"),
+            ("application/json", "[1]"),
+            ("application/json", "{"),
+        ] {
+            let Verdict::Refused(why) = of(kind, body.as_bytes()) else {
+                panic!("{body} was taken");
+            };
+            assert!(why.contains("not OTLP"), "{why}");
+        }
     }
 
     #[test]

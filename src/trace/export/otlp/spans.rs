@@ -31,6 +31,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 const MAX_LOGICAL: usize = 1 << 20;
 /// Logical calls that have ended and are still known: pieces of them may come late.
 const ENDED: usize = 1 << 12;
+/// Spans after which a session wants to be drained.
+const FULL: usize = 4 * BATCH;
 /// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2.5 and 5 of each power of ten, from 1 µs to 100 s.
 const BOUNDS: [u64; 25] = bounds();
 /// `Span.SpanKind` and `Status.StatusCode`.
@@ -461,6 +463,11 @@ impl Session {
 }
 
 impl Reader for Session {
+    /// Spans that were not drained take memory beside the sender's buffer.
+    fn is_full(&self) -> bool {
+        self.spans.spans.len().max(self.spans.logs.len()) >= FULL
+    }
+
     fn symbols(&mut self, symbols: &Symbols) {
         let selection = &mut self.spans.options.selection;
         if symbols.has_roots() && selection.roots.is_empty() {

@@ -29,7 +29,7 @@ const GROUP: usize = if cfg!(test) { 4 } else { 1 << 17 };
 /// Groups that are encoded while calls are read. Rows of a group take 10 MB.
 const UNDER_WAY: usize = 2;
 
-/// The columns. Times are nanoseconds; `values` has arguments and results, as JSON.
+/// The columns. Times are nanoseconds, but for `start_time`: Spark reads no timestamp of nanoseconds. `values` has arguments and results, as JSON.
 const SCHEMA: &str = "message call {
     required binary trace (UTF8);
     required binary command (UTF8);
@@ -48,7 +48,8 @@ const SCHEMA: &str = "message call {
     optional binary source (UTF8);
     optional int32 line;
     required int64 start_ns;
-    required int64 start_time (TIMESTAMP(NANOS,true));
+    required int64 start_time (TIMESTAMP(MICROS,true));
+    required int64 start_unix_ns;
     optional int64 duration_ns;
     optional int64 self_ns;
     optional binary outcome (UTF8);
@@ -68,6 +69,7 @@ const COUNTED: &[&str] = &[
     "parent",
     "start_ns",
     "start_time",
+    "start_unix_ns",
     "duration_ns",
     "self_ns",
 ];

@@ -275,13 +275,8 @@ impl Encoder<'_> {
             "source" => self.texts(number, &rows.method, |key| method(key).source),
             "line" => self.ints(number, &rows.method, |key| method(key).line),
             "start_ns" => self.typed::<Int64Type>(number, &rows.start, None),
-            "start_time" => {
-                let time = |(&start, &key): (&i64, &u32)| {
-                    signed(place(key).origin.saturating_add(start as u64))
-                };
-                let times: Vec<i64> = rows.start.iter().zip(&rows.place).map(time).collect();
-                self.typed::<Int64Type>(number, &times, None)
-            }
+            "start_time" => self.starts(number, 1000),
+            "start_unix_ns" => self.starts(number, 1),
             "duration_ns" => self.numbers(number, &rows.duration),
             "self_ns" => self.numbers(number, &rows.own),
             "outcome" => self.words(number, &rows.outcome),
@@ -294,6 +289,17 @@ impl Encoder<'_> {
             "max_ns" => self.numbers(number, &rows.max),
             _ => self.numbers(number, &rows.weight),
         }
+    }
+
+    /// When calls began, since 1970-01-01 UTC, in units of so many nanoseconds.
+    fn starts(&self, number: usize, unit: u64) -> Result<Chunk> {
+        let rows = self.rows;
+        let time = |(&start, &key): (&i64, &u32)| {
+            let origin = rows.places[key as usize].origin;
+            signed(origin.saturating_add(start as u64) / unit)
+        };
+        let times: Vec<i64> = rows.start.iter().zip(&rows.place).map(time).collect();
+        self.typed::<Int64Type>(number, &times, None)
     }
 
     fn typed<D: DataType>(
