@@ -11,6 +11,7 @@ import base64
 import csv
 import hashlib
 import json
+import os
 import pathlib
 import sys
 import tarfile
@@ -22,7 +23,8 @@ import dotnet
 from lib import CACHE, WORK, Missing, Score, fresh, main, run, weave_binary
 
 READERS = CACHE / "readers"
-PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1", "perfetto==0.59.1", "protobuf==7.36.2"]
+PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "perfetto==0.59.1", "protobuf==7.36.2"]
+SPARK = ["pyspark==4.3.0"]
 SPEEDSCOPE = ("speedscope@1.25.0", "2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03")
 FLAMEGRAPH = pathlib.Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 FULL = any(scope in sys.argv for scope in ("--full", "--everything"))
@@ -283,6 +285,7 @@ def data_frames(score, what, path, micros):
     by_polars = polars.read_parquet(path)["start_time"].dt.epoch("us")
     score.check(f"{what}: by polars", by_polars.to_list() == micros)
     if FULL:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         from pyspark.sql import SparkSession, functions
 
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
