@@ -1,5 +1,7 @@
 """What the test scripts share: where things are, running commands, keeping score."""
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import resource
@@ -89,6 +91,15 @@ def fresh(path):
         shutil.rmtree(path)
     path.mkdir(parents=True)
     return path
+
+
+@contextlib.contextmanager
+def locked(name):
+    """One process of this tree at a time is in here: for what several scripts bring into the same cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def cpu():
