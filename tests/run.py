@@ -34,6 +34,9 @@ LAST = CACHE / "last-run.json"
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 #: A test that takes so many seconds hangs.
 LIMIT = 1500
+#: Tests that only lend something to those that need it: these run, and judge, even if they fail.
+SAMPLES = ("sample", "sample_dotnet")
+SOFT = (*SAMPLES, "cargo")
 SCOPES = ("--everyday", "--full", "--everything")
 #: What `needs` may name beside programs of the PATH, and what a machine without it is told.
 NEEDS = {
@@ -42,6 +45,7 @@ NEEDS = {
     "sdk": "a .NET SDK 10: on the PATH, in WEAVE_SDK, or as ../shared/dotnet",
     "jdks": "two JDKs: 17 and a newer one (WEAVE_JDKS names their folders)",
     "debug": "what cargo built for its tests",
+    "samples": "the traces of sample and sample_dotnet",
 }
 
 
@@ -80,19 +84,19 @@ TESTS = [
     Test("fmt", "fmt", "cargo fmt --all --check", 2, ("cargo",)),
     Test("clippy", "clippy", CLIPPY, 60, ("cargo", "cc"), ("debug",)),
     Test("cargo", "cargo", "cargo test --no-fail-fast", 300, ("cargo", "cc", "java", "setup"), ("debug",)),
-    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py", 300, ("setup", "debug", "jdks")),
+    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py", 300, ("setup", "debug", "jdks"), ("debug",)),
     Test("java", "runtime", "runtime/java/test.sh", 100, ("release", "setup", "jdks")),
     Test("net", "runtime", "runtime/dotnet/test.sh", 100, ("release", "setup")),
     Test("test_oracles", "oracles", "python3 tests/harness/test_oracles.py", 10, ("setup", "jdks")),
     Test("test_oracles_dotnet", "oracles", "python3 tests/harness/test_oracles_dotnet.py", 30, ("setup",)),
     script("sample", "sample", 20),
     script("sample_dotnet", "sample", 20),
-    script("exports", "sample", 20),
-    script("otlp", "sample", 30, "{scope}"),
+    script("exports", "sample", 20, needs=("samples",)),
+    script("otlp", "sample", 30, "{scope}", needs=("samples",)),
     script("top", "sample", 20),
-    script("page", "sample", 40),
-    script("hooks", "sample", 30, needs=("jdks", "sdk")),
-    script("calls", "sample", 60, "{scope}", needs=("jdks", "sdk")),
+    script("page", "sample", 40, needs=("samples",)),
+    script("hooks", "sample", 30, needs=("jdks",)),
+    script("calls", "sample", 60, "{scope}", needs=("jdks",)),
     script("chains", "sample", 20, needs=("jdks",)),
     script("values", "sample", 20, needs=("jdks",)),
     script("counts", "sample", 20, needs=("jdks",)),
@@ -127,7 +131,7 @@ TESTS = [
     script("test_collect", "more", 60, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),
-    script("jaeger", "more", 60, needs=("jdks",), runs="full"),
+    script("jaeger", "more", 60, needs=("jdks", "samples"), runs="full"),
     script("agents", "more", 60, needs=("jdks",), runs="full"),
 ]
 BY_NAME = {test.name: test for test in TESTS}
@@ -176,6 +180,8 @@ def with_needed(tests):
     for need in ("setup", "sdk"):
         if any(need in test.needs for test in tests):
             wanted.add(need)
+    if any("samples" in test.needs for test in tests):
+        wanted.update(SAMPLES)
     return [test for test in TESTS if test.name in wanted]
 
 
@@ -184,6 +190,8 @@ def first(test, running):
     names = [need for need in test.needs if need in running]
     if "debug" in test.needs and "cargo" in running:
         names.append("cargo")
+    if "samples" in test.needs:
+        names.extend(SAMPLES)
     # A program that setup may bring.
     if "setup" in running and test.name != "setup" and any(not in_place(need) for need in test.needs):
         names.append("setup")
@@ -203,7 +211,8 @@ class Run:
         command = test.command.format(scope=scope, short="--full" if scope != "--everyday" else scope)
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **test.environment}
         # No two tests write into the same folder.
-        environment["WEAVE_WORK"] = str(pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve() / test.name)
+        work = pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve()
+        environment["WEAVE_WORK"], environment["WEAVE_SAMPLES"] = str(work / test.name), str(work / "samples")
         if "release" in test.needs:
             environment.setdefault("WEAVE", str(TARGET.resolve() / "release/weave"))
         # The everyday run looks at the same cases of each property, so that what fails is of the change.
@@ -234,25 +243,21 @@ class Run:
 
 def run_all(tests, args, scope):
     """Runs the tests; answers what became of each: a Run, or the name of what it waited for in vain."""
-    done, running, waiting = {}, [], sorted(tests, key=lambda t: (t.runs != "needed", -t.seconds))
+    done, running, waiting = {}, [], sorted(tests, key=urgency)
     names = {test.name for test in tests}
     before = {test.name: first(test, names) for test in tests}
     try:
         while waiting or running:
             for test in list(waiting):
-                broken = next((n for n in before[test.name] if n in done and not getattr(done[n], "passed", False) and n != "cargo"), None)
+                broken = next((n for n in before[test.name] if n in done and n not in SOFT and not has_passed(done[n])), None)
                 if broken:
                     done[test.name] = broken
                     waiting.remove(test)
                     print(f"FAIL {test.name}: not run, since `{broken}` failed", flush=True)
-            held = {name for run in running for name in run.test.holds}
-            for test in waiting:
-                ready = all(n in done for n in before[test.name]) and not held.intersection(test.holds)
-                alone = "machine" in held or "machine" in test.holds and running
-                if ready and not alone and len(running) < args.jobs:
-                    waiting.remove(test)
-                    running.append(Run(test, scope))
-                    break
+            test = next_of(waiting, running, done, before) if len(running) < args.jobs else None
+            if test:
+                waiting.remove(test)
+                running.append(Run(test, scope))
             else:
                 time.sleep(0.2)
             for run in list(running):
@@ -265,6 +270,25 @@ def run_all(tests, args, scope):
         for run in running:
             run.kill()
     return done
+
+
+def urgency(test):
+    """What others wait for comes first, then the longest; last come those that run alone."""
+    return ("machine" in test.holds, test.runs != "needed" and test.name not in SAMPLES, -test.seconds)
+
+
+def next_of(waiting, running, done, before):
+    """The first test that can begin now, if any can."""
+    held = {name for run in running for name in run.test.holds}
+    for test in waiting:
+        free = not running if "machine" in test.holds else not held.intersection((*test.holds, "machine"))
+        if free and all(name in done for name in before[test.name]):
+            return test
+    return None
+
+
+def has_passed(outcome):
+    return isinstance(outcome, Run) and outcome.passed
 
 
 def counted(log):
@@ -311,7 +335,7 @@ def main():
     began = time.monotonic()
     every = with_needed(tests)
     done = run_all(every, args, scope)
-    verdicts = {name: isinstance(run, Run) and run.passed for name, run in done.items()}
+    verdicts = {name: has_passed(run) for name, run in done.items()}
     last = json.loads(LAST.read_text()) if LAST.exists() else {}
     LAST.write_text(json.dumps({**last, **verdicts}, indent=1))
     failed = [name for name, passed in verdicts.items() if not passed]

@@ -19,7 +19,7 @@ from collections import Counter
 import browser
 import check_trace
 import dotnet
-from lib import CACHE, WORK, Missing, Score, fresh, main, run, weave_binary
+from lib import CACHE, SAMPLES, WORK, Missing, Score, fresh, locked, main, run, weave_binary
 
 READERS = CACHE / "readers"
 PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1", "perfetto==0.59.1", "protobuf==7.36.2"]
@@ -28,6 +28,7 @@ FLAMEGRAPH = pathlib.Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 FORMATS = ("perfetto", "chrome", "speedscope", "folded", "csv", "parquet")
 
 
+@locked("readers")
 def readers():
     """Has pip install the readers, once."""
     if not (READERS / "duckdb").is_dir():
@@ -37,6 +38,7 @@ def readers():
     sys.path.insert(0, str(READERS))
 
 
+@locked("readers")
 def speedscope_page():
     """speedscope's own page, brought by npm once."""
     folder = READERS / "speedscope"
@@ -272,7 +274,7 @@ CHECKS = dict(zip(FORMATS, (perfetto, chrome, speedscope, folded, table, parquet
 
 def body():
     readers()
-    left = sorted((WORK / "sample").glob("*/shop.wtrace"))
+    left = sorted(SAMPLES.glob("*/shop.wtrace"))
     traces = [pathlib.Path(t) for t in sys.argv[1:]] or left
     if not traces:
         raise Missing("traces to export: run sample.py and sample_dotnet.py first, or name some")

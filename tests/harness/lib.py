@@ -1,5 +1,6 @@
 """What the test scripts share: where things are, running commands, keeping score."""
 
+import collections
 import contextlib
 import fcntl
 import os
@@ -8,12 +9,15 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 CORPORA = pathlib.Path(os.environ.get("WEAVE_CORPORA") or CACHE / "corpora").resolve()
 WORK = pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve()
+# Where the samples leave the traces that other scripts read.
+SAMPLES = pathlib.Path(os.environ.get("WEAVE_SAMPLES") or WORK / "sample").resolve()
 JOBS = os.cpu_count() or 1
 
 
@@ -93,13 +97,23 @@ def fresh(path):
     return path
 
 
+LOCKS = collections.defaultdict(threading.RLock)
+HELD = collections.Counter()
+
+
 @contextlib.contextmanager
 def locked(name):
-    """One process of this tree at a time is in here: for what several scripts bring into the same cache."""
+    """One thread of one process of this tree at a time is in here: for what several scripts bring into the same cache."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / f".{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    with LOCKS[name], (CACHE / f".{name}.lock").open("w") as lock:
+        # A lock of another open file of this process would be waited for, too.
+        if not HELD[name]:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        HELD[name] += 1
+        try:
+            yield
+        finally:
+            HELD[name] -= 1
 
 
 def cpu():
