@@ -2,8 +2,12 @@
 """Runs cargo's tests as on a machine that is set up otherwise: the newest JDK instead of the default one, a user without
 root, folders with a space and letters beyond ASCII, Turkish, another time zone, and files that nobody else can read.
 
+    elsewhere.py [--everyday | --full | --everything]
+
+Everyday (the default) these are the tests of the command and of the library's face; else the parts' own tests, too.
 The tree is copied, with what cargo has built of the crates it uses; only Weave itself is built again."""
 
+import argparse
 import os
 import pathlib
 import shutil
@@ -11,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import corpora
 import lib
 
 # Its time is 12:45 hours ahead of UTC.
@@ -22,10 +27,11 @@ USER = 65534
 SAME_EVERYWHERE = ("architecture", "dependencies", "fuzz")
 
 
-def targets():
+def targets(scope):
     """Cargo's options for the tests that what is around them could change."""
     files = sorted(path.stem for path in (lib.ROOT / "tests").glob("*.rs")) + ["cli"]
-    return ["--lib", *(f"--test={name}" for name in files if name not in SAME_EVERYWHERE)]
+    parts = [] if scope == "--everyday" else ["--lib"]
+    return [*parts, *(f"--test={name}" for name in files if name not in SAME_EVERYWHERE)]
 
 
 def copy_tree(to):
@@ -73,6 +79,9 @@ def make_locale(folder):
 
 
 def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(args)
+    chosen = targets(args.parse_args().scope)
     version, jdk = other_jdk()
     with tempfile.TemporaryDirectory(prefix="weave-elsewhere-") as outer:
         outer = pathlib.Path(outer)
@@ -84,7 +93,7 @@ def main():
         copy_crates(tree / "target")
         make_locale(outer / "locale")
         env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"))
-        subprocess.run(["cargo", "test", "--quiet", "--no-run", *targets()], cwd=tree, env=env, check=True)
+        subprocess.run(["cargo", "test", "--quiet", "--no-run", *chosen], cwd=tree, env=env, check=True)
         env.update(
             JAVA_HOME=str(jdk),
             PATH=f"{jdk}/bin:{env['PATH']}",
@@ -105,7 +114,7 @@ def main():
             env[runner] = f"setpriv --reuid={USER} --regid={USER} --clear-groups"
             who = f"user {USER}"
         print(f"cargo's tests with JDK {version}, {LOCALE}, {ZONE}, as {who}, in {tree.name!r}", flush=True)
-        return subprocess.run(["cargo", "test", "--no-fail-fast", *targets()], cwd=tree, env=env, umask=0o077).returncode
+        return subprocess.run(["cargo", "test", "--no-fail-fast", *chosen], cwd=tree, env=env, umask=0o077).returncode
 
 
 if __name__ == "__main__":

@@ -66,14 +66,16 @@ def oldest_jdk():
 
 
 def judges():
-    """The JDKs that judge: the oldest and the newest from 17 on; WEAVE_ONE_JDK allows a single one."""
+    """The JDKs that judge: the oldest and the newest from 17 on. WEAVE_ONE_JDK allows a single one; WEAVE_JUDGES=newest
+    leaves the oldest out."""
     usable = sorted(v for v in jdks() if v >= 17)
     if len(usable) < 2 and not os.environ.get("WEAVE_ONE_JDK"):
         raise Missing(
             f"two JDKs are needed, 17 and a newer one; found {usable or 'none'}"
             " (WEAVE_JDKS names their folders; WEAVE_ONE_JDK=1 makes do with one)"
         )
-    return {v: jdks()[v] for v in {usable[0], usable[-1]}} if usable else {}
+    chosen = usable[-1:] if os.environ.get("WEAVE_JUDGES") == "newest" else usable[:1] + usable[-1:]
+    return {v: jdks()[v] for v in chosen}
 
 
 def run(command, check=True, **options):
