@@ -61,9 +61,11 @@ class Test:
     needs: tuple = ("release", "setup")
     #: What no two tests may use at a time; "machine" is for a test that runs alone.
     holds: tuple = ()
-    #: Which run has it: everyday, ci, full.
+    #: Which runs have it: everyday (all have), ci (--ci, --full), brief (--ci; a part of another test's full form), full.
     runs: str = "everyday"
     environment: dict = field(default_factory=dict)
+    #: Its long form measures time: it runs alone then.
+    timed: bool = False
     #: The environment of all runs but --full and --everything.
     brief: dict = field(default_factory=dict)
 
@@ -89,12 +91,13 @@ TESTS = [
     Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 200, ("setup", "debug", "jdks"), ("debug",)),
     Test("java", "runtime", "runtime/java/test.sh", 100, ("release", "setup", "jdks")),
     Test("net", "runtime", "runtime/dotnet/test.sh", 100, ("release", "setup")),
+    Test("test_run", "oracles", "python3 tests/harness/test_run.py", 5, ()),
     Test("test_oracles", "oracles", "python3 tests/harness/test_oracles.py", 5, ("setup", "jdks")),
     Test("test_oracles_dotnet", "oracles", "python3 tests/harness/test_oracles_dotnet.py", 24, ("setup",)),
     script("sample", "sample", 9),
     script("sample_dotnet", "sample", 12),
     script("exports", "sample", 20, needs=("samples",)),
-    script("otlp", "sample", 30, "{scope}", needs=("samples",)),
+    script("otlp", "sample", 30, "{scope}", needs=("samples",), timed=True),
     script("top", "sample", 20),
     script("page", "sample", 40, needs=("samples",)),
     script("hooks", "sample", 30, needs=("jdks",)),
@@ -128,8 +131,8 @@ TESTS = [
     script("aot", "builds", 100, needs=("sdk",), runs="ci"),
     script("suites", "more", 100, "{scope}", needs=("jdks",), runs="ci"),
     script("servers", "more", 60, needs=("jdks",), runs="ci"),
-    script("roslyn", "more", 60, "--only roslyn", file="programs_dotnet", runs="ci"),
-    script("large_programs", "more", 300, "--only boot --only coroutines --only ecj --only kotlinc", needs=("jdks",), file="programs", runs="ci", brief={"WEAVE_JUDGES": "newest"}),
+    script("roslyn", "more", 60, "--only roslyn", file="programs_dotnet", runs="brief"),
+    script("large_programs", "more", 300, "--only boot --only coroutines --only ecj --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief={"WEAVE_JUDGES": "newest"}),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),
@@ -164,13 +167,12 @@ def chosen(args):
         last = json.loads(LAST.read_text()) if LAST.exists() else {}
         tests = [test for test in TESTS if last.get(test.name) is False]
     elif args.only:
-        # A name that is a test's and a step's means the step's tests of this part, and the test.
-        tests = [t for t in TESTS if t.name in args.only or t.step in args.only]
+        tests = [test for test in TESTS if named(test, args.only)]
     elif args.part == "--quick":
         tests = [BY_NAME[name] for name in ("fmt", "clippy", "cargo")]
     else:
-        runs = {"--everyday": ("everyday",), "--ci": ("everyday", "ci")}.get(args.part, ("everyday", "full"))
-        tests = [test for test in TESTS if test.runs in runs or test.step == "more" and test.runs != "needed" and "full" in runs]
+        runs = {"--everyday": ("everyday",), "--ci": ("everyday", "ci", "brief")}.get(args.part, ("everyday", "ci", "full"))
+        tests = [test for test in TESTS if test.runs in runs]
     return [test for test in tests if not named(test, args.without)]
 
 
@@ -319,7 +321,7 @@ def tell(name, log):
 def show(tests):
     for test in tests:
         if test.runs != "needed":
-            runs = {"everyday": "", "ci": "  (CI)", "full": "  (--full)"}[test.runs]
+            runs = {"everyday": "", "ci": "  (--ci, --full)", "brief": "  (--ci)", "full": "  (--full)"}[test.runs]
             print(f"{test.step:10} {test.name:20} {test.seconds:4} s  {', '.join(test.needs)}{runs}")
 
 
@@ -336,6 +338,9 @@ def main():
     LOGS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     every = with_needed(tests)
+    for test in every:
+        if test.timed and scope != "--everyday":
+            test.holds = ("machine",)
     done = run_all(every, args, scope)
     verdicts = {name: has_passed(run) for name, run in done.items()}
     last = json.loads(LAST.read_text()) if LAST.exists() else {}
