@@ -34,9 +34,9 @@ LAST = CACHE / "last-run.json"
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 #: A test that takes so many seconds hangs.
 LIMIT = 1500
-#: Tests that only lend something to those that need it: these run, and judge, even if they fail.
 SAMPLES = ("sample", "sample_dotnet")
-SOFT = (*SAMPLES, "cargo")
+#: If one of these fails, what waits for it runs all the same: it says itself what it lacks.
+SOFT = (*SAMPLES, "cargo", "setup")
 SCOPES = ("--everyday", "--full", "--everything")
 #: What `needs` may name beside programs of the PATH, and what a machine without it is told.
 NEEDS = {
@@ -342,10 +342,14 @@ def main():
         if test.timed and scope != "--everyday":
             test.holds = ("machine",)
     done = run_all(every, args, scope)
+    # Where programs cannot be installed, the tests that need them fail, and no other.
+    lacking = done.pop("setup", None)
     verdicts = {name: has_passed(run) for name, run in done.items()}
     last = json.loads(LAST.read_text()) if LAST.exists() else {}
     LAST.write_text(json.dumps({**last, **verdicts}, indent=1))
     failed = [name for name, passed in verdicts.items() if not passed]
+    if failed and lacking and not lacking.passed:
+        tell("setup", lacking.log)
     for name in failed:
         if isinstance(done[name], Run):
             tell(name, done[name].log)

@@ -53,5 +53,5 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing$lacking"
     apt update && apt install -y --no-install-recommends $lacking && exit 0
 fi
-echo "cannot install$lacking: install it, or choose steps that do without (./test.sh --help)" >&2
+echo "cannot install$lacking: install it, or choose tests that do without (./test.sh --list)" >&2
 exit 1

@@ -69,6 +69,12 @@ def body():
     _, told, _ = outcome(where, [tests[0], test("bad", "true")], "--without", "good")
     check("--without leaves a test out", told.endswith("1 passed, 0 failed\n") and "good" not in told, told[-60:])
 
+    tests = [test("setup", "echo cannot install go; exit 1", runs="needed"), test("good", "true", ("setup",)), test("bad", "false", ("setup",))]
+    status, told, verdicts = outcome(where, tests, "--only", "good")
+    check("what cannot be installed is no failure of tests that do without", status == 0 and verdicts["good"], told)
+    status, told, _ = outcome(where, tests, "--only", "bad")
+    check("else it is told", status == 1 and "cannot install go" in told, told)
+
     names = [test.name for test in runner.TESTS]
     score.check("names are told apart", len(names) == len(set(names)), f"{len(names)} tests")
     strange = {need for test in runner.TESTS for need in test.needs} - runner.NEEDS.keys() - {"cargo", "cc", "java"}
