@@ -75,6 +75,10 @@ def body():
     status, told, _ = outcome(where, tests, "--only", "bad")
     check("else it is told", status == 1 and "cannot install go" in told, told)
 
+    with mock.patch.object(runner, "LIMIT", 1):
+        status, told, _ = outcome(where, [test("hangs", "sleep 600")])
+    check("what hangs is killed, and told", status == 1 and "longer than 1 s" in told, told)
+
     names = [test.name for test in runner.TESTS]
     score.check("names are told apart", len(names) == len(set(names)), f"{len(names)} tests")
     strange = {need for test in runner.TESTS for need in test.needs} - runner.NEEDS.keys() - {"cargo", "cc", "java"}
