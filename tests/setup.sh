@@ -20,6 +20,20 @@ declare -A packages=(
     [enjarify]=enjarify
     [zipalign]=zipalign
 )
+# apt-get, once no other holds its locks. Its own option for that waits for dpkg's lock, not for that of the lists.
+apt() {
+    local told status tries=0
+    while :; do
+        told=$(DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -qq "$@" 2>&1)
+        status=$?
+        case $told in *"Could not get lock"* | *"Unable to lock"*) ;; *) break ;; esac
+        [ $((tries += 1)) -le 200 ] || break
+        [ "$tries" -gt 1 ] || echo "waiting for another apt"
+        sleep 3
+    done
+    [ "$status" = 0 ] || echo "$told" >&2
+    return $status
+}
 lacking=
 for tool in "${!packages[@]}"; do
     command -v "$tool" >/dev/null 2>&1 || lacking="$lacking ${packages[$tool]}"
@@ -37,7 +51,7 @@ ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || lacking="$lacking postgre
 [ -n "$lacking" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing$lacking"
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $lacking >/dev/null && exit 0
+    apt update && apt install -y --no-install-recommends $lacking && exit 0
 fi
-echo "cannot install$lacking: install it, or choose steps that do without (./test.sh --help)" >&2
+echo "cannot install$lacking: install it, or choose tests that do without (./test.sh --list)" >&2
 exit 1

@@ -3,12 +3,13 @@
 import shutil
 import sys
 
-from lib import CACHE, Missing, run
+from lib import CACHE, Missing, locked, run
 
 DRIVER = CACHE / "page"
 PACKAGES = ["playwright==1.65.2", "greenlet==3.5.6"]
 
 
+@locked("page")
 def playwright():
     """Playwright as a context; has pip install it, once."""
     if not (DRIVER / "done").exists():

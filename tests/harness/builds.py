@@ -13,6 +13,9 @@ sys.path.insert(0, str(lib.ROOT / "packaging"))
 
 import packages  # noqa: E402,F401
 
+# No two scripts write to the local repository of Maven at a time.
+packages.fetch = lib.locked("corpora")(packages.fetch)
+
 #: Spaces and letters beyond ASCII, for every path.
 PLACE = "my büilds"
 

@@ -25,7 +25,7 @@ import changing
 import check_corpora
 import check_dex
 import corpora
-from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, locked, main, oldest_jdk, run, weave_binary
 
 RECIPE = ROOT / "tests" / "harness" / "art"
 ANDROID = "org.robolectric:android-all:11-robolectric-6757853"
@@ -95,6 +95,7 @@ GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 
 
+@locked("art")
 def judge():
     """The judge and its boot class path, built once for each state of its recipe."""
     parts = sorted(p for p in RECIPE.iterdir() if p.is_file())

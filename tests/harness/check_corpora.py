@@ -109,7 +109,9 @@ def link_unwoven(version, home, root, artifacts, jdk, fallback):
         return {(a, m): (k, t) for a, m, k, t in rows}, linked
     failing, linked = link(home, root, artifacts, jdk, fallback, root)
     known.parent.mkdir(parents=True, exist_ok=True)
-    known.write_text(json.dumps([[[a, m, k, t] for (a, m), (k, t) in failing.items()], linked]))
+    partial = known.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps([[[a, m, k, t] for (a, m), (k, t) in failing.items()], linked]))
+    partial.rename(known)
     return failing, linked
 
 

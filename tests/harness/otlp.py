@@ -22,7 +22,7 @@ import time
 from collections import Counter
 
 import check_trace
-from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, ROOT, SAMPLES, WORK, Missing, Score, fresh, locked, main, oldest_jdk, run, weave_binary
 from test_collect import start as start_writer
 
 SOURCE = ROOT / "tests" / "collector"
@@ -64,6 +64,7 @@ CALLS = 500_000
 PACED, PACE_MS = 4_200_000, 5_000
 
 
+@locked("go")
 def go_binary(source, package="."):
     """Builds a program of the Go module in a folder, once for what its sources say."""
     parts = [path.read_bytes() for path in sorted(source.iterdir())]
@@ -416,7 +417,7 @@ def check_down(score, trace):
 
 
 def body():
-    left = sorted((WORK / "sample").glob("*/shop.wtrace"))
+    left = sorted(SAMPLES.glob("*/shop.wtrace"))
     scopes = ("--everyday", "--full", "--everything")
     full = any(scope in sys.argv[1:] for scope in scopes[1:])
     traces = [pathlib.Path(t) for t in sys.argv[1:] if t not in scopes] or left

@@ -12,7 +12,7 @@ import shutil
 import sys
 
 import browser as chromium
-from lib import WORK, Missing, Score, fresh, main, run, weave_binary
+from lib import SAMPLES, WORK, Missing, Score, fresh, main, run, weave_binary
 from made_trace import ENTER, EXIT, MadeTrace, deep_calls
 
 MANY = 1_200_000
@@ -460,7 +460,7 @@ def many(score, browser, folder):
 
 def body():
     driver = chromium.playwright()
-    left = sorted((WORK / "sample").glob("*/shop.wtrace"))
+    left = sorted(SAMPLES.glob("*/shop.wtrace"))
     traces = [pathlib.Path(t).resolve() for t in sys.argv[1:]] or left
     if not traces:
         raise Missing("traces to show: run sample.py and sample_dotnet.py first, or name some")

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cache
 
 import check_trace
-from lib import ROOT, WORK, Score, fresh, judges, main, run, weave_binary
+from lib import ROOT, SAMPLES, Score, fresh, judges, main, run, weave_binary
 
 SAMPLE = ROOT / "samples" / "java"
 COINS = (5, 10, 20, 50)
@@ -111,7 +111,7 @@ def hooked(score, what, home, folder, printed):
 
 
 def one(score, version, home):
-    folder = fresh(WORK / "sample" / str(version))
+    folder = fresh(SAMPLES / str(version))
     run([SAMPLE / "build.sh", folder / "shop.jar"], env={**os.environ, "JAVA_HOME": str(home)})
     run([weave_binary(), "-q", "--strict", "--rules", SAMPLE / "weave.toml", folder / "shop.jar", folder / "woven.jar"])
     plain = run([home / "bin" / "java", "-jar", folder / "shop.jar"])

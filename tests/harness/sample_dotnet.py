@@ -9,7 +9,7 @@ from collections import Counter
 
 import check_trace
 import dotnet
-from lib import ROOT, WORK, Score, fresh, main, run, weave_binary
+from lib import ROOT, SAMPLES, Score, fresh, main, run, weave_binary
 
 SAMPLE = ROOT / "samples" / "csharp"
 MS = 1_000_000
@@ -176,7 +176,7 @@ def hooked(score, what, folder, plain, host, printed):
 
 def body():
     score = Score()
-    folder, what = fresh(WORK / "sample" / "csharp"), "the C# sample"
+    folder, what = fresh(SAMPLES / "csharp"), "the C# sample"
     plain, woven = folder / "plain", folder / "woven"
     for path in (plain, woven):
         path.mkdir()

@@ -99,9 +99,14 @@ def find():
     if number >= MAJOR:
         return Sdk(on_path, None, number)
     if (ARCHIVES / "unpack.sh").is_file():
-        lib.run([ARCHIVES / "unpack.sh", lib.CACHE / "sdk"])
+        with lib.locked("sdk"):
+            lib.run([ARCHIVES / "unpack.sh", lib.CACHE / "sdk"])
         found = unpacked(lib.CACHE / "sdk")
         if found:
             return found
     raise lib.Missing(f"no .NET SDK {MAJOR} or newer: install one (https://dotnet.microsoft.com/download), "
                       "or name an unpacked one in WEAVE_SDK")
+
+
+if __name__ == "__main__":
+    lib.main(lambda: print(find().dotnet))

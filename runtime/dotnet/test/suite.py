@@ -193,7 +193,7 @@ def test_exceptions(folder):
 def test_unhandled(folder):
     process = start(folder, "Unhandled")
     out, err = process.communicate(timeout=200)
-    assert process.returncode != 0 and "the end" in err + out and "weave" not in err, f"exit {process.returncode}: {out} {err[-3000:]}"
+    assert process.returncode != 0 and "the end" in err + out and "weave: " not in err, f"exit {process.returncode}: {out} {err[-3000:]}"
     t = reader.Trace(folder / "t.wtrace")
     found = [(e.kind, e.id, e.thrown) for e in t.named("main").all()]
     equal([(ENTER, 1, None), (ENTER, 2, None), ("unhandled", 0, ("System.ApplicationException", "the end"))], found, "records")
