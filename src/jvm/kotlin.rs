@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn metadata_that_is_malformed_says_nothing() {
         let whole = as_text(&[2, 0x0A, 0, 0x4A, 2, 0x10, 1]);
-        assert_eq!(functions(1, &[&whole], &[b"a"; 2]), Some(vec![]));
+        assert_eq!(functions(1, &[&whole], &[b"a" as &[u8]; 2]), Some(vec![]));
         for cut in 0..whole.len() - 1 {
             let _ = functions(1, &[&whole[..cut]], &[]);
         }

@@ -8,8 +8,11 @@ import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.gradle.api.file.FileSystemLocation;
 
 /** The libraries of own hooks that rules files name: what is woven follows from them, too. */
 final class Libraries {
@@ -18,7 +21,11 @@ final class Libraries {
 
     private Libraries() { }
 
-    static List<File> of(Iterable<File> rules) {
+    static List<File> ofAll(Set<FileSystemLocation> rules) {
+        return of(rules.stream().map(FileSystemLocation::getAsFile).collect(Collectors.toList()));
+    }
+
+    private static List<File> of(Iterable<File> rules) {
         List<File> libraries = new ArrayList<>();
         for (File file : rules) {
             if (file.isFile()) {

@@ -6,6 +6,7 @@ import org.gradle.api.file.ConfigurableFileCollection;
 import org.gradle.api.file.RegularFileProperty;
 import org.gradle.api.provider.ListProperty;
 import org.gradle.api.provider.Property;
+import org.gradle.api.provider.Provider;
 import org.gradle.api.tasks.IgnoreEmptyDirectories;
 import org.gradle.api.tasks.Input;
 import org.gradle.api.tasks.InputFile;
@@ -22,13 +23,18 @@ public interface WeaveSettings {
     @PathSensitive(PathSensitivity.NONE)
     ConfigurableFileCollection getRules();
 
-    /** The libraries that rules name, as the rules are when a task begins. */
+    /** The libraries that rules name, as the rules are when a task begins: a task may write them. */
     @InputFiles
     @IgnoreEmptyDirectories
     @PathSensitive(PathSensitivity.RELATIVE)
-    default List<File> getLibraries() {
-        return Libraries.of(getRules().getFiles());
+    default Provider<List<File>> getLibraries() {
+        return getRules().getElements().map(Libraries::ofAll);
     }
+
+    /** What builds those libraries: nothing of it is handed to the program, since rules name their files. */
+    @InputFiles
+    @PathSensitive(PathSensitivity.NAME_ONLY)
+    ConfigurableFileCollection getHooks();
 
     /** Ready-made packs by name. */
     @Input
