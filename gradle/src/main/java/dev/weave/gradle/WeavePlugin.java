@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Platform;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -60,7 +61,7 @@ public class WeavePlugin implements Plugin<Project> {
             configuration.setTransitive(false);
             configuration.setVisible(false);
             configuration.defaultDependencies(dependencies -> {
-                String classifier = Program.classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
+                String classifier = Platform.classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
                 if (classifier != null) {
                     dependencies.add(project.getDependencies().create(
                         GROUP + ":weave:" + version + ":" + classifier + "@exe"));

@@ -1,8 +1,11 @@
 package dev.weave.gradle;
 
+import dev.weave.build.RulesInputs;
 import java.io.File;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.gradle.api.file.ConfigurableFileCollection;
+import org.gradle.api.file.FileSystemLocation;
 import org.gradle.api.file.RegularFileProperty;
 import org.gradle.api.provider.ListProperty;
 import org.gradle.api.provider.Property;
@@ -23,12 +26,13 @@ public interface WeaveSettings {
     @PathSensitive(PathSensitivity.NONE)
     ConfigurableFileCollection getRules();
 
-    /** The libraries that rules name, as the rules are when a task begins: a task may write them. */
+    /** What the rules include, and the libraries that they name, as the rules are when a task begins: a task may write them. */
     @InputFiles
     @IgnoreEmptyDirectories
     @PathSensitive(PathSensitivity.RELATIVE)
-    default Provider<List<File>> getLibraries() {
-        return getRules().getElements().map(Libraries::ofAll);
+    default Provider<List<File>> getRulesInputs() {
+        return getRules().getElements().map(files -> RulesInputs.of(
+            files.stream().map(FileSystemLocation::getAsFile).collect(Collectors.toList()), () -> Program.runnable(this)));
     }
 
     /** What builds those libraries: nothing of it is handed to the program, since rules name their files. */
