@@ -38,7 +38,6 @@ abstract class ClassesGoal extends WeaveGoal {
     final void weave() throws IOException, MojoExecutionException, MojoFailureException {
         long begun = System.nanoTime();
         IdleAspects.lookAtTheEnd(session, getLog());
-        Traces.keep(session, project);
         Path classes = compiled();
         Contents present = Contents.of(classes);
         Path report = IdleAspects.report(project, goal());

@@ -1,63 +1,47 @@
 package dev.weave.maven;
 
 import java.io.File;
-import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Properties;
-import org.apache.maven.execution.MavenSession;
-import org.apache.maven.model.Plugin;
+import org.apache.maven.execution.ExecutionEvent;
+import org.apache.maven.plugin.MojoExecution;
 import org.apache.maven.project.MavenProject;
+import org.codehaus.plexus.util.xml.Xpp3Dom;
 
-/** Has tests write their traces where `clean` takes them, unless the user says where. */
+/** Has tests write their traces where `clean` takes them, and processes that they start, unless the user says where. */
 final class Traces {
     private static final String SETTING = "weave.trace";
     private static final String VARIABLE = "WEAVE_TRACE";
-    private static final String WORKING = "workingDirectory";
-    /** Where the session's data says which place this plug-in has named. */
-    private static final String KEY = "dev.weave.traces";
+    private static final String ENVIRONMENT = "environmentVariables";
+    private static final List<String> PLUGINS = Arrays.asList("maven-surefire-plugin", "maven-failsafe-plugin");
 
     private Traces() { }
 
-    /**
-     * Surefire and Failsafe hand a session's properties to the tests, over those of their configuration. The path is relative, so that
-     * it is right for all modules: tests run in their module's folder. Where they do not, it is absolute: the module's, or, if modules
-     * are built at the same time, the first one's.
-     */
-    static void keep(MavenSession session, MavenProject project) {
-        Properties properties = session.getUserProperties();
-        synchronized (session.getRequest()) {
-            Object own = session.getRequest().getData().get(KEY);
-            boolean named = System.getenv(VARIABLE) != null || properties.containsKey(SETTING) && !properties.get(SETTING).equals(own)
-                || session.getProjects().stream().anyMatch(p -> isIn(p, SETTING) || isIn(p, VARIABLE));
-            if (named) {
-                return;
+    /** A goal begins, and has not read its configuration yet. */
+    static void keep(ExecutionEvent event) {
+        MojoExecution execution = event.getMojoExecution();
+        if (execution == null || !PLUGINS.contains(execution.getArtifactId()) || execution.getConfiguration() == null) {
+            return;
+        }
+        MavenProject project = event.getProject();
+        Xpp3Dom configuration = execution.getConfiguration();
+        Properties user = event.getSession().getUserProperties();
+        boolean named = System.getenv(VARIABLE) != null || user.containsKey(SETTING)
+            || names(configuration) || names(user.getProperty("argLine")) || names(project.getProperties().getProperty("argLine"));
+        if (!named) {
+            Xpp3Dom variables = configuration.getChild(ENVIRONMENT);
+            if (variables == null) {
+                variables = new Xpp3Dom(ENVIRONMENT);
+                configuration.addChild(variables);
             }
-            boolean alone = session.getRequest().getDegreeOfConcurrency() <= 1;
-            boolean elsewhere = alone ? isIn(project, WORKING) : session.getProjects().stream().anyMatch(p -> isIn(p, WORKING));
-            MavenProject of = elsewhere && !alone ? session.getTopLevelProject() : project;
-            Path build = new File(of.getBuild().getDirectory()).toPath().toAbsolutePath();
-            Path folder = (elsewhere ? build : project.getBasedir().toPath().toAbsolutePath().relativize(build)).resolve("weave/traces");
-            properties.setProperty(SETTING, folder + "/");
-            session.getRequest().getData().put(KEY, folder + "/");
+            Xpp3Dom variable = new Xpp3Dom(VARIABLE);
+            variable.setValue(new File(project.getBuild().getDirectory(), "weave/traces").getAbsolutePath() + File.separator);
+            variables.addChild(variable);
         }
     }
 
-    /** Whether a project's tests are run with a setting. */
-    private static boolean isIn(MavenProject project, String setting) {
-        if (names(project.getProperties().getProperty("argLine"), setting)) {
-            return true;
-        }
-        for (String name : Arrays.asList("surefire", "failsafe")) {
-            Plugin plugin = project.getPlugin("org.apache.maven.plugins:maven-" + name + "-plugin");
-            if (plugin != null && (names(plugin.getConfiguration(), setting)
-                || plugin.getExecutions().stream().anyMatch(execution -> names(execution.getConfiguration(), setting)))) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private static boolean names(Object configuration, String setting) {
-        return configuration != null && configuration.toString().contains(setting);
+    private static boolean names(Object configuration) {
+        return configuration != null && (configuration.toString().contains(SETTING) || configuration.toString().contains(VARIABLE));
     }
 }
