@@ -195,10 +195,10 @@ def everyday(gradle, first, program, version):
     gradle.run(first, "clean", ":app:run", ":app:wovenJar")
     gradle.check("clean, then from the cache", gradle.status == 0 and gradle.task(":core:weaveClasses", "FROM-CACHE")
                  and gradle.task(":app:weaveClasses", "FROM-CACHE") and gradle.task(":app:wovenJar", "FROM-CACHE"))
-    gradle.run(first, ":app:run", "--configuration-cache", "--warning-mode=fail")
+    gradle.run(first, ":app:run", ":app:check2", "--configuration-cache", "--warning-mode=fail")
     gradle.check("the configuration cache is stored, without a deprecation", gradle.status == 0 and gradle.has("entry stored"))
-    gradle.run(first, ":app:run", "--configuration-cache")
-    gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ")
+    gradle.run(first, ":app:run", ":app:check2", "--configuration-cache")
+    gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ", "^checked 3$")
                  and gradle.task(":core:weaveClasses", "UP-TO-DATE"))
 
 

@@ -87,7 +87,12 @@ public class WeavePlugin implements Plugin<Project> {
         };
         Callable<String> named = () -> {
             StringBuilder names = new StringBuilder();
-            project.files(rules).forEach(file -> names.append(file.getPath()).append('\n'));
+            try {
+                project.files(rules).forEach(file -> names.append(file.getPath()).append('\n'));
+            } catch (RuntimeException e) {
+                // A task says where they are, and has not run yet: this project's alone, then.
+                names.append(project.getPath()).append('\n');
+            }
             weave.getPacks().get().forEach(pack -> names.append("pack:").append(pack).append('\n'));
             return names.toString();
         };
