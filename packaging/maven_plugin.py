@@ -19,11 +19,13 @@ PROVIDED = [
     ("version", "java.lang.String", "${plugin.version}"),
 ]
 DEPENDENCIES = ("dependencies", "java.util.List", None, "weave.dependencies", "The dependencies to weave: group:artifact, with * for any characters.")
+#: The phase of `weave` comes behind all that reads or changes compiled classes in process-classes, in whatever order poms name plug-ins, and
+#: behind the tests' compiler. Goals that fork a lifecycle to run a program (spring-boot:run, jetty:run) ask for this phase.
 #: Goal, class, phase, the dependencies that it needs, parameters of its own, and what it does.
 GOALS = [
-    ("weave", "WeaveMojo", "process-classes", "runtime", [], "Weaves the classes of the project."),
+    ("weave", "WeaveMojo", "test-compile", "runtime", [], "Weaves the classes of the project."),
     ("weave-tests", "WeaveTestsMojo", "process-test-classes", "test", [], "Weaves the classes of the project's tests."),
-    ("weave-dependencies", "WeaveDependenciesMojo", "process-classes", "test", [DEPENDENCIES], "Weaves jars that the project depends on."),
+    ("weave-dependencies", "WeaveDependenciesMojo", "test-compile", "test", [DEPENDENCIES], "Weaves jars that the project depends on."),
 ]
 
 

@@ -127,7 +127,8 @@ def compiled(work, name, api):
     """The classes of a plug-in, which run on Java 8."""
     classes = work / name
     classes.mkdir()
-    sources = sorted((ROOT / name / "src/main/java").rglob("*.java"))
+    # What both plug-ins have in common.
+    sources = sorted(path for part in (name, "plugins") for path in (ROOT / part / "src/main/java").rglob("*.java"))
     path = os.pathsep.join(str(fetch(*artifact)) for artifact in api)
     # Declarations of what no registry has stay out of the jar.
     declared = sorted((ROOT / name / "src/android/java").rglob("*.java"))

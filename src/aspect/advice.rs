@@ -127,6 +127,8 @@ pub enum Reason {
     NoSuperCall,
     /// A template whose code an agent copies into other classes (Byte Buddy's advice).
     Template,
+    /// A function that compilers copy into its callers (Kotlin: `inline`).
+    Inlined,
     /// No instruction of it can be reached or protected.
     NothingToProtect,
     /// Its code has a shape that cannot be woven soundly.
@@ -203,6 +205,7 @@ impl Reason {
             Reason::PoolFull => "pool-full",
             Reason::NoSuperCall => "no-super-call",
             Reason::Template => "template",
+            Reason::Inlined => "inlined",
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
             Reason::OnlyAndroid => "only-android",
@@ -269,6 +272,9 @@ impl fmt::Display for Reason {
             Reason::PoolFull => "no room for the hooks in the constant pool or the tables of ids",
             Reason::NoSuperCall => "the constructor never calls another constructor",
             Reason::Template => "a template: an agent copies its code into other classes",
+            Reason::Inlined => {
+                "an inline function of Kotlin: the compiler copies it into its callers"
+            }
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",

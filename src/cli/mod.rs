@@ -10,6 +10,7 @@ mod export;
 mod full_screen;
 mod import;
 mod init;
+mod inputs;
 mod messages;
 mod otlp;
 mod plan;
@@ -81,6 +82,7 @@ enum Command {
     Man(completions::ManArgs),
     Schema(schema::SchemaArgs),
     Import(import::ImportArgs),
+    Inputs(inputs::InputsArgs),
 }
 
 /// Exit status: all done.
@@ -109,6 +111,7 @@ pub fn main() -> ExitCode {
         Some(Command::Man(args)) => completions::man(args).map(|()| DONE),
         Some(Command::Schema(args)) => schema::run(args),
         Some(Command::Import(args)) => import::run(args),
+        Some(Command::Inputs(args)) => inputs::run(args),
     };
     match result {
         Ok(status) => ExitCode::from(status),

@@ -4,6 +4,7 @@ use crate::aspect::pointcut::Matcher;
 use crate::aspect::rules::{PACK_PREFIX, Rules};
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
+use crate::printable::printable;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -25,16 +26,61 @@ pub struct Resolved {
     pub texts: Vec<String>,
 }
 
+/// Deepest chain of files that include each other.
+const MAX_DEPTH: usize = 16;
+
 impl Resolved {
     fn add_pack(&mut self, name: &str) -> Result<()> {
-        self.rules.extend(Rules::pack(name)?);
+        let rules = Rules::pack(name)?;
+        self.rules.extend(rules);
         self.texts.push(format!("{PACK_PREFIX}{name}"));
         Ok(())
     }
 
     fn add_file(&mut self, path: &Path) -> Result<()> {
+        self.add_files(path, &mut Vec::new())
+    }
+
+    /// Adds a file behind what it includes; `within` are the files that include it, outermost first.
+    fn add_files(&mut self, path: &Path, within: &mut Vec<PathBuf>) -> Result<()> {
         let (mut rules, text) = read(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.display().to_string();
+        within.push(identity(path));
+        for include in std::mem::take(&mut rules.includes) {
+            let wrong = |title: String, label: &str| {
+                Rules::wrong_include((&name, &text), &include, title, label, colour())
+            };
+            if let Some(pack) = include.name.strip_prefix(PACK_PREFIX) {
+                if !self.texts.contains(&include.name) {
+                    self.add_pack(pack)
+                        .map_err(|e| wrong(e.message().to_owned(), "included here"))?;
+                }
+                continue;
+            }
+            let file = folder.join(&include.name);
+            let known = identity(&file);
+            if !file.is_file() {
+                let title = format!(
+                    "there is no file {}",
+                    printable(&file.display().to_string())
+                );
+                return Err(wrong(title, "paths begin at the folder of this file"));
+            }
+            if within.contains(&known) {
+                let title = "the file includes itself".to_owned();
+                return Err(wrong(title, "this one, or a file that includes this one"));
+            }
+            if within.len() == MAX_DEPTH {
+                let title = format!("more than {MAX_DEPTH} files include each other");
+                return Err(wrong(title, "the next one"));
+            }
+            // What several files include counts once.
+            if !self.files.iter().any(|there| identity(there) == known) {
+                self.add_files(&file, within)?;
+            }
+        }
+        within.pop();
         for library in &mut rules.libraries {
             library.path = folder.join(&library.path);
             self.libraries.push(library.path.clone());
@@ -44,6 +90,11 @@ impl Resolved {
         self.files.push(path.to_owned());
         Ok(())
     }
+}
+
+/// The same for all paths of one file.
+fn identity(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Reads the rules, and says where they come from.
@@ -124,7 +175,10 @@ fn read(path: &Path) -> Result<(Rules, String)> {
     })?;
     let text = String::from_utf8(bytes)
         .map_err(|e| Error::usage(format!("{} is not UTF-8: {e}", path.display())))?;
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let rules = Rules::parse_coloured(&path.display().to_string(), &text, colour)?;
+    let rules = Rules::parse_coloured(&path.display().to_string(), &text, colour())?;
     Ok((rules, text))
+}
+
+fn colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

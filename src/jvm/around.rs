@@ -22,7 +22,7 @@ use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::insn::op;
 use crate::jvm::lower::{self, AtStart};
 use crate::jvm::pool::{Additions, Known, tag};
-use crate::jvm::scan;
+use crate::jvm::scan::{self, Copied};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -69,6 +69,8 @@ pub fn is_split(class: &Class<'_>) -> bool {
 /// A class under way.
 struct Splitting<'s, 'a> {
     class: &'s Class<'a>,
+    /// What stays whole.
+    copied: Copied,
     additions: Additions,
     /// `BootstrapMethods` without its count.
     bootstraps: Vec<u8>,
@@ -174,6 +176,7 @@ impl<'a> Splitting<'_, 'a> {
     fn new<'s>(class: &'s Class<'a>) -> Result<Splitting<'s, 'a>> {
         let mut splitting = Splitting {
             class,
+            copied: Copied::of(class),
             additions: Additions::default(),
             bootstraps: Vec::new(),
             bootstrap_count: 0,
@@ -212,8 +215,8 @@ impl<'a> Splitting<'_, 'a> {
         let class = self.class;
         let info = &class.methods[planned.index as usize];
         let code = class.code(info)?.ok_or(Reason::NoBody)?;
-        if scan::is_template(class, info) {
-            return Err(Reason::Template.into());
+        if let Some(reason) = self.copied.refuses(class, info) {
+            return Err(reason.into());
         }
         let whole = Whole {
             info,

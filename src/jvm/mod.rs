@@ -15,6 +15,7 @@ mod emit;
 mod foundation;
 mod frames;
 mod insn;
+mod kotlin;
 mod lower;
 pub mod module_info;
 mod parameters;

@@ -49,9 +49,10 @@ pub enum Known {
     Hooks,
     OnMethodEnter,
     OnMethodExit,
+    KotlinMetadata,
 }
 
-const KNOWN: [(&[u8], Known); 15] = [
+const KNOWN: [(&[u8], Known); 16] = [
     (b"Code", Known::Code),
     (b"StackMapTable", Known::StackMapTable),
     (b"LineNumberTable", Known::LineNumberTable),
@@ -85,6 +86,7 @@ const KNOWN: [(&[u8], Known); 15] = [
         b"Lnet/bytebuddy/asm/Advice$OnMethodExit;",
         Known::OnMethodExit,
     ),
+    (b"Lkotlin/Metadata;", Known::KotlinMetadata),
 ];
 
 /// The class of the hook library that woven code calls, in internal form.
@@ -243,6 +245,11 @@ impl<'a> Pool<'a> {
     pub fn class_name(&self, index: u16) -> Result<&'a [u8]> {
         let name = self.constant(index, tag::CLASS, "Class")?.be_u16()?;
         self.utf8(name)
+    }
+
+    /// The value of an `Integer`.
+    pub fn integer(&self, index: u16) -> Result<u32> {
+        self.constant(index, tag::INTEGER, "Integer")?.be_u32()
     }
 
     /// The text of a `String`.

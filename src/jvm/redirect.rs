@@ -95,23 +95,30 @@ fn kept(
     left: &mut Vec<(Redirected, Reason)>,
 ) -> Result<Vec<Redirected>> {
     let mut kept = Vec::new();
+    let copied = scan::Copied::of(class);
     for calls in plan.calls.chunk_by(|a, b| a.index == b.index) {
         let method = &class.methods[calls[0].index as usize];
         let Some(code) = class.code(method)? else {
             continue;
         };
+        let stays = copied.refuses(class, method);
+        if let Some(reason @ Reason::Inlined) = stays {
+            left.extend(calls.iter().map(|call| (*call, reason)));
+            continue;
+        }
         if !kept_points(plan, calls) {
             kept.extend_from_slice(calls);
             continue;
         }
-        let is_template = scan::is_template(class, method);
         let at = place::Method::new(class, method, code)?;
         for call in calls {
             let reason = match (placed(plan, call), whole.get(&call.index)) {
                 (None, _) => None,
                 (Some(_), Some(reason)) => Some(*reason),
-                (Some(_), None) if is_template => Some(Reason::Template),
-                (Some(placed), None) => at.refuses(*call, placed)?,
+                (Some(placed), None) => match stays {
+                    Some(reason) => Some(reason),
+                    None => at.refuses(*call, placed)?,
+                },
             };
             match reason {
                 Some(reason) => left.push((*call, reason)),

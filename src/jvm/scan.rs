@@ -1,5 +1,6 @@
 //! Shows the methods of a class as join points.
 
+use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
@@ -10,6 +11,7 @@ use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
 use crate::jvm::insn::op;
+use crate::jvm::kotlin::Inlined;
 use crate::jvm::points;
 use crate::jvm::pool::Known;
 use crate::jvm::signature;
@@ -234,9 +236,26 @@ fn put_names(
     Ok(())
 }
 
+/// Which methods of a class stay as they are, since their code is copied into other classes.
+pub(super) struct Copied(Inlined);
+
+impl Copied {
+    pub(super) fn of(class: &Class<'_>) -> Copied {
+        Copied(Inlined::of(class))
+    }
+
+    /// Why a method stays as it is, if it does.
+    pub(super) fn refuses(&self, class: &Class<'_>, method: &MethodInfo) -> Option<Reason> {
+        if self.0.has(class, method) {
+            return Some(Reason::Inlined);
+        }
+        is_template(class, method).then_some(Reason::Template)
+    }
+}
+
 /// Whether agents copy the method's code into other classes, as Byte Buddy does with its advice. The hook library may not
 /// be visible there.
-pub(super) fn is_template(class: &Class<'_>, method: &MethodInfo) -> bool {
+fn is_template(class: &Class<'_>, method: &MethodInfo) -> bool {
     const ADVICE: [Known; 2] = [Known::OnMethodEnter, Known::OnMethodExit];
     if ADVICE.iter().all(|&known| class.pool.known(known) == 0) {
         return false;

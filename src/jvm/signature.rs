@@ -96,6 +96,11 @@ pub fn skip_element_pairs(cursor: &mut Cursor<'_>) -> Result<()> {
     element_pairs(cursor, 0)
 }
 
+/// Skips the value of one element.
+pub fn skip_element_value(cursor: &mut Cursor<'_>) -> Result<()> {
+    element_value(cursor, 0)
+}
+
 fn element_pairs(cursor: &mut Cursor<'_>, depth: u32) -> Result<()> {
     for _ in 0..cursor.be_u16()? {
         cursor.be_u16()?;

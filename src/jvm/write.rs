@@ -194,6 +194,7 @@ fn put_tail(
             .is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
     });
     let constants = lower::constants(class, advice, own_handlers, additions);
+    let copied_elsewhere = scan::Copied::of(class);
     let mut copied = class.pool.end();
     for planned in &plan.methods {
         let method = &class.methods[planned.index as usize];
@@ -208,8 +209,11 @@ fn put_tail(
         let attempt = match &method.code {
             _ if usize::from(additions.room()) < needed => Err(Reason::PoolFull.into()),
             None => Err(Reason::NoBody.into()),
-            Some(_) if scan::is_template(class, method) => Err(Reason::Template.into()),
             Some(code) => {
+                if let Some(reason) = copied_elsewhere.refuses(class, method) {
+                    ty.left.push(skipped(class, planned, reason));
+                    continue;
+                }
                 tail.extend_from_slice(&class.bytes[copied..code.start]);
                 lower::lower(class, method, &wanted, additions, buffers, tail)
                     .map(|line| (line, code.end))

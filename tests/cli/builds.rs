@@ -648,3 +648,101 @@ fn rules_of_another_tool_are_imported_and_what_is_left_out_is_told() {
     assert_eq!(world.weave(&["import", "broken.json"]).status, 3);
     assert_eq!(world.weave(&["import", "nowhere"]).status, 1);
 }
+
+/// Rules that name others: what they are made of is told, and what is wrong is shown where it stands.
+#[test]
+fn rules_include_packs_and_files() {
+    let world = World::with_jar();
+    let aspect = |ty: &str| format!("[[aspect]]\nmatch = {{ type = '{ty}', method = '*' }}\n");
+    let rules =
+        |include: &str, ty: &str| format!("version = 1\ninclude = {include}\n{}", aspect(ty));
+    fs::create_dir_all(world.at("app/more")).unwrap();
+    world.write(
+        "team.toml",
+        rules("[\"app/more/base.toml\"]", "com.acme.Fib"),
+    );
+    world.write(
+        "app/more/base.toml",
+        format!("version = 1\n{}", aspect("no.Body")),
+    );
+    world.write(
+        "app/weave.toml",
+        "version = 1\ninclude = [\"pack:jdbc\", \"../team.toml\", \"more/base.toml\"]\n",
+    );
+    world.wove(&["app.jar", "direct.jar", "--rules", "team.toml"]);
+    world.wove(&[
+        "app.jar",
+        "out.jar",
+        "--rules",
+        "app/weave.toml",
+        "--depfile",
+        "out.d",
+    ]);
+    let files = [
+        "app/../app/more/base.toml",
+        "app/../team.toml",
+        "app/weave.toml",
+    ];
+    let list = String::from_utf8(world.read("out.d")).unwrap();
+    assert!(files.iter().all(|file| list.contains(file)), "{list}");
+    let class = |jar: &str| {
+        let out = format!("{jar} classes");
+        fs::create_dir_all(world.at(&out)).unwrap();
+        world.tool("unzip", &["-q", "-o", jar, "-d", &out]);
+        world.read(&format!("{out}/com/acme/Fib.class"))
+    };
+    assert_eq!(class("out.jar"), class("direct.jar"));
+    let told = world
+        .wove(&["inputs", "--rules", "app/weave.toml", "--json"])
+        .out;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["rules"], serde_json::json!(files));
+    assert_eq!(told["libraries"], serde_json::json!([]));
+    let lines = world.wove(&["inputs", "--rules", "app/weave.toml"]).out;
+    assert_eq!(lines.lines().collect::<Vec<_>>(), files);
+
+    let wrong = |include: &str, told: &str| {
+        world.write("wrong.toml", rules(include, "com.acme.*"));
+        let ran = world.weave(&["app.jar", "out.jar", "--rules", "wrong.toml"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert!(ran.err.contains(told), "{include}: {}", ran.err);
+        assert!(
+            ran.err.contains("wrong.toml:2:12"),
+            "{include}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains('^'), "{include}: {}", ran.err);
+    };
+    wrong("[\"nowhere.toml\"]", "there is no file nowhere.toml");
+    wrong("[\"pack:jdbk\"]", "did you mean `jdbc`?");
+    wrong("[\"wrong.toml\"]", "the file includes itself");
+    let ran = {
+        world.write("wrong.toml", rules("'team.toml'", "com.acme.*"));
+        world.weave(&["app.jar", "out.jar", "--rules", "wrong.toml"])
+    };
+    assert!(
+        ran.status == 2 && ran.err.contains("`include`"),
+        "{}",
+        ran.err
+    );
+    world.write(
+        "app/more/base.toml",
+        rules("[\"../../team.toml\"]", "no.Body"),
+    );
+    let ran = world.weave(&["app.jar", "out.jar", "--rules", "team.toml"]);
+    assert!(
+        ran.status == 2 && ran.err.contains("base.toml:2:12"),
+        "{}",
+        ran.err
+    );
+    for deep in 0..20 {
+        let next = format!("[\"deep{}.toml\"]", deep + 1);
+        world.write(&format!("deep{deep}.toml"), rules(&next, "no.Body"));
+    }
+    let ran = world.weave(&["app.jar", "out.jar", "--rules", "deep0.toml"]);
+    assert!(
+        ran.status == 2 && ran.err.contains("more than 16 files"),
+        "{}",
+        ran.err
+    );
+}

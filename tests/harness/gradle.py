@@ -195,10 +195,10 @@ def everyday(gradle, first, program, version):
     gradle.run(first, "clean", ":app:run", ":app:wovenJar")
     gradle.check("clean, then from the cache", gradle.status == 0 and gradle.task(":core:weaveClasses", "FROM-CACHE")
                  and gradle.task(":app:weaveClasses", "FROM-CACHE") and gradle.task(":app:wovenJar", "FROM-CACHE"))
-    gradle.run(first, ":app:run", "--configuration-cache", "--warning-mode=fail")
+    gradle.run(first, ":app:run", ":app:check2", "--configuration-cache", "--warning-mode=fail")
     gradle.check("the configuration cache is stored, without a deprecation", gradle.status == 0 and gradle.has("entry stored"))
-    gradle.run(first, ":app:run", "--configuration-cache")
-    gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ")
+    gradle.run(first, ":app:run", ":app:check2", "--configuration-cache")
+    gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ", "^checked 3$")
                  and gradle.task(":core:weaveClasses", "UP-TO-DATE"))
 
 
@@ -313,12 +313,12 @@ def told(gradle, repository, version):
     gradle.trace = None
     before = {path for path in folder.rglob("*") if "build" not in path.relative_to(folder).parts}
     # A Gradle made of one jar runs no suite, so its task says where the tests' trace would go.
-    write(folder / "app/build.gradle", app + """tasks.register('tells') {
-    def environment = tasks.named('test').get().environment
-    doLast { println "tests trace to ${environment['WEAVE_TRACE']}" }
+    write(folder / "app/build.gradle", app + """tasks.named('test') {
+    def tells = { println "tests trace to ${it.environment['WEAVE_TRACE']}"; throw new StopExecutionException() }
+    actions = [actions[0], tells as Action]
 }
 """)
-    gradle.run(folder, ":app:run", ":app:tells")
+    gradle.run(folder, ":app:run", ":app:test")
     after = {path for path in folder.rglob("*") if "build" not in path.relative_to(folder).parts and ".gradle" not in path.parts}
     traces = sorted((folder / "app/build/weave/traces").glob("*.wtrace"))
     gradle.check("traces of run and test go to the build folder, and nothing else is written", gradle.status == 0 and len(traces) == 1
@@ -326,8 +326,14 @@ def told(gradle, repository, version):
                  and not [path for path in after - before if path.suffix == ".wtrace"], traces)
     gradle.run(folder, "clean")
     gradle.check("clean takes them", gradle.status == 0 and not (folder / "app/build").exists())
+    gradle.run(folder, ":app:run", "--configuration-cache")
     gradle.stop()
     del gradle.trace
+    trace = Path(gradle.trace)
+    trace.unlink(missing_ok=True)
+    gradle.run(folder, ":app:run", "--configuration-cache")
+    gradle.check("a build from the configuration cache has its own environment", gradle.status == 0
+                 and gradle.has("Reusing configuration cache") and trace.exists())
 
 
 def fat(gradle, repository, version, program):
@@ -371,6 +377,67 @@ def libraries(gradle, repository, version, name="libraries"):
         gradle.run(folder, ":app:run", *cache)
         gradle.check(f"another library: all that calls it is woven anew {' '.join(cache)}", gradle.task(":core:weaveClasses")
                      and gradle.has("^started total$", "^started twice$") and not gradle.has("^began"))
+    rules = (folder / "weave.toml").read_text(encoding="utf-8")
+    write(folder / "team.toml", rules.replace("shop.Orders", "shop.Stock"))
+    write(folder / "weave.toml", rules.replace("version = 1", 'version = 1\ninclude = ["team.toml"]'))
+    gradle.run(folder, ":app:run", *cache)
+    included = gradle.has("Reusing configuration cache", "^started total$", "^started left$")
+    write(folder / "team.toml", rules)
+    gradle.run(folder, ":app:run", *cache)
+    gradle.check("an edit of rules, and of what they include: woven by the new ones, from the configuration cache", included
+                 and gradle.has("Reusing configuration cache", "^started total$") and not gradle.has("^started left$"))
+
+
+#: A library of own hooks that another project makes, rules that a task writes, and a source set of one's own.
+WIRED = """
+plugins {{ id 'java'; id 'dev.weave' version '{version}' }}
+sourceSets {{ other {{ runtimeClasspath += sourceSets.main.output }} }}
+dependencies {{ weaveHooks project(':core'); implementation 'org.sample:dep:1.0'; otherImplementation 'org.sample:dep:1.0' }}
+def made = tasks.register('rules') {{
+    def written = layout.buildDirectory.file('made/weave.toml')
+    outputs.file(written)
+    doLast {{ written.get().asFile.text = '''{rules}''' }}
+}}
+weave {{ rules.from(made); dependencies('org.sample:*') }}
+tasks.withType(JavaCompile).configureEach {{ options.incremental = false }}
+tasks.register('go', JavaExec) {{ classpath = sourceSets.other.runtimeClasspath; mainClass = 'shop.Main' }}
+"""
+WIRED_RULES = """version = 1
+[[library]]
+path = "../../../core/build/libs/core.jar"
+[[aspect]]
+name = "main"
+match = { type = "shop.**", method = "main" }
+enter = "acme.Log.began(method)"
+[[aspect]]
+name = "dep"
+match = { type = "dep.**", method = "*" }
+enter = "acme.Log.began(method)"
+[[aspect]]
+name = "nobody"
+match = { type = "shop.Nobody", method = "*" }
+"""
+LOG = 'package acme;\npublic class Log { public static void began(String method) { System.out.println("began " + method); } }\n'
+
+
+def wired(gradle, repository, version):
+    """What one task needs of others is built first, and class paths keep what build scripts put there."""
+    folder = WORK / PLACE / "wired"
+    project(folder, repository, version)
+    shutil.rmtree(folder / "core/src")
+    write(folder / "core/src/main/java/acme/Log.java", LOG)
+    write(folder / "core/build.gradle", "plugins { id 'java-library' }\ntasks.withType(JavaCompile).configureEach { options.incremental = false }\n")
+    write(folder / "app/build.gradle", WIRED.format(version=version, rules=WIRED_RULES))
+    (folder / "app/src/test/java/shop/Check.java").unlink()
+    write(folder / "app/src/main/java/shop/Main.java", "package shop;\npublic class Main { public static void main(String[] args) {"
+          ' System.out.println("twice " + dep.Dep.twice(1)); } }\n')
+    gradle.run(folder, ":app:go")
+    gradle.check("rules that a task writes, with a library that another project makes", gradle.status == 0 and gradle.task(":app:rules")
+                 and gradle.task(":core:jar") and gradle.has("^began main$"))
+    gradle.check("a source set of one's own has the woven classes, the hook library and woven dependencies",
+                 gradle.has("^began twice$", "^twice 2$"))
+    gradle.check("an aspect that is idle in dependencies, too, is warned of; one that means them is not",
+                 gradle.output.count("WV0120") == 1 and gradle.has("aspect `nobody` matched no method.*WV0120"))
 
 
 def beside_java(gradle, folder, language, prices):
@@ -412,6 +479,17 @@ def kotlin(gradle, repository, version):
     write(folder / "core/src/main/kotlin/shop/Prices.kt",
           "package shop\nobject Prices { @JvmStatic fun of(n: Int): Int { var m = n * 3; m += 1; return m } }\n")
     beside_java(gradle, folder, "Kotlin", "Prices.class")
+    # What is inlined is copied out of class files: of this project's tests, and of another project, which is woven, too.
+    write(folder / "core/src/main/kotlin/shop/Timed.kt", "package shop\ninternal fun hidden() = 5\nclass Timed { inline fun <T> timed(f: () -> T): T"
+          " { val t = System.nanoTime(); val r = f(); if (t == 0L) println(t); return r } }\n")
+    write(folder / "core/src/test/kotlin/shop/Uses.kt", "package shop\nfun uses() = Timed().timed { hidden() }\n")
+    app = (folder / "app/build.gradle").read_text(encoding="utf-8")
+    write(folder / "app/build.gradle", app.replace("id 'application'", f"id 'application'; id 'org.jetbrains.kotlin.jvm' version '{KOTLIN}'"))
+    write(folder / "app/src/main/kotlin/shop/Inlines.kt", "package shop\nobject Inlines { @JvmStatic fun four() = Timed().timed { 4 } }\n")
+    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Inlines.four()"))
+    gradle.run(folder, ":app:run", ":core:compileTestKotlin")
+    gradle.check("Kotlin's inline functions: others compile against woven projects, and run; tests use what is internal",
+                 gradle.status == 0 and gradle.has("^total 4 left 91"))
 
 
 def fetch_scala():
@@ -461,6 +539,7 @@ def body():
         told(gradle, repository, version)
         fat(gradle, repository, version, program)
         libraries(gradle, repository, version)
+        wired(gradle, repository, version)
         groovy(gradle, repository, version)
         kotlin(gradle, repository, version)
         scala(gradle, repository, version)

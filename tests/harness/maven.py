@@ -68,13 +68,26 @@ public class Main { public static int sum() { return Orders.total(4) + Stock.lef
 TEST = """package shop;
 public class MainTest { @org.junit.Test public void sums() { System.out.println("the sum is " + Main.sum()); } }
 """
+STARTS = """package shop;
+public class StartsTest {
+    public static void main(String[] a) { Main.sum(); }
+    @org.junit.Test public void starts() throws Exception {
+        String path = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        Process process = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp", path, "shop.StartsTest").inheritIO().start();
+        org.junit.Assert.assertEquals(0, process.waitFor());
+    }
+}
+"""
 DEP = "package dep;\npublic class Dep { public static int twice(int n) { int m = n; m += n; return m; } }\n"
 HOOKED = b"weave/runtime"
 
 
+def pins():
+    return "".join(f"<plugin><artifactId>{name}</artifactId><version>{number}</version></plugin>" for name, number in PLUGINS.items())
+
+
 def project(folder, repository, version):
-    pins = "".join(f"<plugin><artifactId>{name}</artifactId><version>{number}</version></plugin>" for name, number in PLUGINS.items())
-    write(folder / "pom.xml", PARENT.format(repository=repository.root.as_uri(), version=version, plugins=pins))
+    write(folder / "pom.xml", PARENT.format(repository=repository.root.as_uri(), version=version, plugins=pins()))
     write(folder / "core/pom.xml", MODULE.format(name="core", more=""))
     write(folder / "app/pom.xml", MODULE.format(name="app", more=APP))
     write(folder / "weave.toml", RULES)
@@ -146,16 +159,21 @@ def beside_others(maven, repository, version, program):
     """Plug-ins that read classes in the same phase, and what packs all into one jar."""
     folder = WORK / PLACE / "beside others"
     project(folder, repository, version)
-    pom = (folder / "pom.xml").read_text(encoding="utf-8")
-    own = "<plugin><groupId>dev.weave</groupId>"
-    write(folder / "pom.xml", pom.replace(own, OTHERS + own))
+    # In whatever order poms name them: a child's plug-ins come behind a parent's.
+    core = (folder / "core/pom.xml").read_text(encoding="utf-8")
+    write(folder / "core/pom.xml", core.replace("</project>", f"<build><plugins>{OTHERS}</plugins></build></project>"))
     app = (folder / "app/pom.xml").read_text(encoding="utf-8")
     write(folder / "app/pom.xml", app.replace("</plugins></build>", SHADE + "</plugins></build>"))
     maven.run(folder, "package", offline=False)
     first = maven.status == 0 and maven.has("the sum is 99", "Checking unresolved references", "Wove .*core.target.classes")
+    # As plug-ins do that write a resource in each build.
+    write(folder / "core/src/main/resources/stamp.txt", "second")
     maven.run(folder, "package")
-    maven.check("beside animal-sniffer and Byte Buddy: a second build without clean weaves nothing anew", first and maven.status == 0
-                and maven.up_to_date("core") and maven.has("the sum is 99", "Checking unresolved references"))
+    with zipfile.ZipFile(folder / "core/target/core-1.0.jar") as packed:
+        stamped = "stamp.txt" in packed.namelist()
+    maven.check("beside animal-sniffer and Byte Buddy, which come behind it: a second build without clean weaves nothing anew, and packs a new"
+                " resource", first and stamped and maven.status == 0 and maven.up_to_date("core")
+                and maven.has("the sum is 99", "Checking unresolved references"))
     write(folder / "core/src/main/java/shop/Orders.java", ORDERS % 2)
     maven.run(folder, "package")
     maven.check("and one after a change", maven.status == 0 and maven.has("the sum is 107", "Wove .*core.target.classes"))
@@ -190,15 +208,25 @@ def told(maven, repository, version):
     maven.run(folder, "package")
     maven.check("nothing was woven: nothing is told again", maven.status == 0 and not maven.has("WV0120"))
     write(folder / "core/src/main/java/shop/Orders.java", ORDERS % 2)
-    maven.run(folder, "process-classes")
+    maven.run(folder, "test-compile")
     maven.check("one module woven anew: what the others have counts", maven.status == 0 and maven.output.count("WV0120") == 1
                 and maven.has("aspect `nobody`"))
-    maven.run(folder / "core", "process-classes", "-Dweave.strict=true")
+    maven.run(folder / "core", "test-compile", "-Dweave.strict=true")
     maven.check("a module alone, by rules that others have, too: no warning", maven.status == 0 and maven.has("Wove")
                 and not maven.has("WV0120"))
     maven.run(folder, "test", "-Dweave.trace=elsewhere.wtrace")
     maven.check("a place that the user names", maven.status == 0 and (folder / "app/elsewhere.wtrace").exists())
     pom = (folder / "app/pom.xml").read_text(encoding="utf-8")
+    (folder / "app/data").mkdir()
+    write(folder / "app/pom.xml", pom.replace("</project>", "<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><configuration>"
+          "<workingDirectory>${project.basedir}/data</workingDirectory></configuration></plugin></plugins></build></project>"))
+    write(folder / "app/src/test/java/shop/StartsTest.java", STARTS)
+    before = len(list((folder / "app/target").rglob("*.wtrace")))
+    maven.run(folder, "test")
+    maven.check("tests with a working directory of their own, and a process that they start: traces go to the build folder, too",
+                maven.status == 0 and len(list((folder / "app/target").rglob("*.wtrace"))) == before + 2
+                and not list((folder / "app/data").rglob("*")))
+    (folder / "app/src/test/java/shop/StartsTest.java").unlink()
     write(folder / "app/pom.xml", pom.replace("</project>", "<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><configuration>"
           "<systemPropertyVariables><weave.trace>named.wtrace</weave.trace></systemPropertyVariables></configuration></plugin></plugins></build></project>"))
     maven.run(folder, "test")
@@ -206,6 +234,39 @@ def told(maven, repository, version):
     maven.run(folder, "clean")
     maven.check("clean takes the others", not (folder / "app/target").exists())
     del maven.trace
+
+
+BOOT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>org.shop</groupId><artifactId>forked</artifactId><version>1.0</version>
+  <properties><maven.compiler.release>17</maven.compiler.release><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
+  <repositories><repository><id>weave</id><url>{repository}</url></repository></repositories>
+  <pluginRepositories><pluginRepository><id>weave</id><url>{repository}</url></pluginRepository></pluginRepositories>
+  <dependencies>
+    <dependency><groupId>dev.weave</groupId><artifactId>weave-runtime</artifactId><version>{version}</version><scope>runtime</scope></dependency>
+  </dependencies>
+  <build><pluginManagement><plugins>{plugins}</plugins></pluginManagement><plugins>
+    <plugin><groupId>dev.weave</groupId><artifactId>weave-maven-plugin</artifactId><version>{version}</version>
+      <executions><execution><goals><goal>weave</goal></goals></execution></executions></plugin>
+    <plugin><groupId>org.springframework.boot</groupId><artifactId>spring-boot-maven-plugin</artifactId><version>4.0.3</version>
+      <configuration><mainClass>shop.Start</mainClass></configuration></plugin>
+  </plugins></build>
+</project>
+"""
+START = """package shop;
+public class Start { public static void main(String[] a) {
+    System.out.println("runs from " + Start.class.getProtectionDomain().getCodeSource().getLocation().getPath()); } }
+"""
+
+
+def forked(maven, repository, version):
+    """A goal that forks a lifecycle to run the program works on a copy of the project."""
+    folder = WORK / PLACE / "forked"
+    write(folder / "pom.xml", BOOT.format(repository=repository.root.as_uri(), version=version, plugins=pins()))
+    write(folder / "weave.toml", RULES)
+    write(folder / "src/main/java/shop/Start.java", START)
+    maven.run(folder, "spring-boot:run", offline=False)
+    maven.check("spring-boot:run runs woven classes", maven.status == 0 and maven.has("Wove", "^runs from .*target/weave/main/woven/forked/$"))
 
 
 def libraries(maven, repository, version):
@@ -285,11 +346,11 @@ def body():
     maven.check("one class compiled alone: the others keep their hooks", maven.has("the sum is 99")
                 and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
     (first / "core/src/main/java/shop/Extra.java").write_text("package shop;\nclass Extra { int f(int a) { return a * a; } }\n")
-    maven.run(first, "process-classes", cache)
+    maven.run(first, "test-compile", cache)
     there = (classes / "shop/Extra.class").exists()
     (first / "core/src/main/java/shop/Extra.java").unlink()
     (unwoven / "shop/Extra.class").unlink()
-    maven.run(first, "process-classes", cache)
+    maven.run(first, "test-compile", cache)
     maven.check("a class added and removed: the map goes with it", there and maven.status == 0
                 and not (classes / "shop/Extra.class").exists()
                 and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
@@ -301,26 +362,29 @@ def body():
     write(first / "weave.toml", 'version = 1\n[[aspect]]\nmatch = { extends = "shop.Base", method = "*" }\n')
     write(first / "core/src/main/java/shop/Base.java", "package shop;\npublic class Base { }\n")
     write(first / "app/src/main/java/shop/Leaf.java", "package shop;\nclass Leaf extends Base { int f(int a) { return a * a + 1; } }\n")
-    maven.run(first, "process-classes", cache)
+    maven.run(first, "test-compile", cache)
     maven.check("base types are looked up in other modules", maven.status == 0 and HOOKED in (first / "app/target/weave/main/woven/app/shop/Leaf.class").read_bytes()
                 and HOOKED not in (first / "app/target/weave/main/woven/app/shop/Main.class").read_bytes())
     (first / "core/src/main/java/shop/Base.java").unlink()
     (first / "app/src/main/java/shop/Leaf.java").unlink()
     write(first / "weave.toml", RULES.replace("method", "metod"))
-    maven.run(first, "process-classes", cache)
+    maven.run(first, "test-compile", cache)
     maven.check("wrong rules: the message names file, line and column",
                 maven.status != 0 and maven.has(r"weave\.toml:\[5,\d+\] .*did you mean `method`"))
     (first / "weave.toml").unlink()
-    maven.run(first, "process-classes", cache)
+    maven.run(first, "test-compile", cache)
     maven.check("no rules: the message says what to do", maven.status != 0 and maven.has(r"put a weave\.toml beside pom\.xml"))
     write(first / "weave.toml", RULES)
-    maven.run(first, "process-classes", cache)
+    maven.run(first, "test-compile", cache)
     (first / "weave.toml").unlink()
     maven.run(first, "package", cache, "-Dweave.skip=true")
     with zipfile.ZipFile(first / "core/target/core-1.0.jar") as packed:
         maven.check("skip: what is packed is the compiler's, and no rules are asked for", maven.status == 0 and maven.has("weave is skipped")
                     and not [name for name in packed.namelist() if "weave" in name or HOOKED in packed.read(name)])
     write(first / "weave.toml", RULES)
+    maven.run(first, "package", cache)
+    with zipfile.ZipFile(first / "core/target/core-1.0.jar") as packed:
+        maven.check("and no longer: what is packed is woven again", maven.status == 0 and HOOKED in packed.read("shop/Orders.class"))
     maven.run(first, "clean", "package", cache)
     maven.check("clean, then the same jar again", maven.has("the sum is 99")
                 and (first / "core/target/core-1.0.jar").read_bytes() == jar)
@@ -335,32 +399,32 @@ def body():
 
     compiled = second / "core/target/classes"
     subprocess.run([str(program), "-q", "--no-runtime", "--rules", str(second / "weave.toml"), str(compiled), str(compiled)], check=True)
-    maven.run(second, "process-classes", cache)
+    maven.run(second, "test-compile", cache)
     maven.check("woven by another: told", maven.status != 0 and maven.has("were woven before this goal: by another.*mvn clean"))
     other = WORK / "other version"
     write(other, "#!/bin/sh\necho weave 0.0.1\n")
     other.chmod(0o755)
-    maven.run(second, "clean", "process-classes", cache, f"-Dweave.executable={other}")
+    maven.run(second, "clean", "test-compile", cache, f"-Dweave.executable={other}")
     maven.check("a program of another version: told", maven.status != 0
                 and maven.has(f"needs weave {re.escape(version)}, and .* is weave 0.0.1"))
     maven.run(second, "test", cache, f"-Dweave.executable={program}")
     maven.check("a program of one's own", maven.has("the sum is 99", "Wove"))
-    maven.run(second, "clean", "process-classes", cache, options="-Dos.arch=riscv64")
+    maven.run(second, "clean", "test-compile", cache, options="-Dos.arch=riscv64")
     maven.check("no program for this platform: the message says what to do", maven.status != 0
                 and maven.has(r"There is no weave for \w+ on riscv64: build one .*-Dweave\.executable"))
     there, aside = LOCAL / "dev/weave/weave", WORK / "the program aside"
     there.rename(aside)
-    maven.run(second, "clean", "process-classes", cache)
+    maven.run(second, "clean", "test-compile", cache)
     shutil.rmtree(there, ignore_errors=True)
     aside.rename(there)
     maven.check("the program is in no repository: told", maven.status != 0
                 and maven.has(rf"dev\.weave:weave:exe:\S+:{re.escape(version)}"))
-    maven.run(second, "process-classes", cache)
+    maven.run(second, "test-compile", cache)
     write(second / "core/src/main/java/shop/Orders.java", ORDERS % 2)
     with (second / "core/target/weave/main/lock").open("r+b") as lock:
         # As an IDE does that builds beside the command line.
         fcntl.lockf(lock, fcntl.LOCK_EX)
-        waits = maven.begin(second, "process-classes", cache)
+        waits = maven.begin(second, "test-compile", cache)
         waiting = next((line for line in waits.stdout if "another build weaves" in line), "")
         fcntl.lockf(lock, fcntl.LOCK_UN)
     rest, _ = waits.communicate()
@@ -369,16 +433,17 @@ def body():
     write(second / "core/src/main/java/shop/Orders.java", ORDERS % 1)
     lib.run(["javac", "--release", "8", "-nowarn", "-d", second / "core/target/classes", second / "core/src/main/java/shop/Orders.java"])
     raw = HOOKED not in (second / "core/target/classes/shop/Orders.class").read_bytes()
-    maven.run(second, "process-classes", cache)
+    maven.run(second, "test-compile", cache)
     maven.check("an IDE compiled anew: the next build weaves that", raw and maven.status == 0 and maven.has("Wove .*core.target.classes")
                 and HOOKED in (second / "core/target/weave/main/woven/core/shop/Orders.class").read_bytes())
     pom = second / "pom.xml"
     pom.write_text(re.sub(r"\s*<dependency><groupId>dev\.weave.*", "", pom.read_text(encoding="utf-8")), encoding="utf-8")
-    maven.run(second, "clean", "process-classes", cache)
+    maven.run(second, "clean", "test-compile", cache)
     maven.check("no hook library: told", maven.status != 0 and maven.has(f"add the dependency dev.weave:weave-runtime:{re.escape(version)} to core"))
     beside_others(maven, repository, version, program)
     told(maven, repository, version)
     libraries(maven, repository, version)
+    forked(maven, repository, version)
     fetched(maven, repository, version)
     return maven.score.finish("Maven")
 

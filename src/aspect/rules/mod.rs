@@ -11,7 +11,7 @@ pub(crate) use diagnostics::Diagnostic;
 pub(crate) use words::nearest;
 
 use crate::error::{Error, Result};
-use model::{Aspect, Library, SaidType, Source};
+use model::{Aspect, Include, Library, SaidType, Source};
 use parse::Parsed;
 use std::sync::Arc;
 
@@ -45,6 +45,8 @@ const PLATFORM: &str = include_str!("../../../rules/platform.toml");
 /// One rules file, or several together. None match nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
+    /// Other rules that they name; whoever reads files adds them.
+    pub includes: Vec<Include>,
     /// The aspects, in the order in which they are written.
     pub aspects: Vec<Aspect>,
     /// Where their own hooks are.
@@ -65,6 +67,7 @@ impl Rules {
     pub fn parse_coloured(source: &str, text: &str, colour: bool) -> Result<Rules> {
         match parse::parse(text) {
             Ok(Parsed {
+                includes,
                 mut aspects,
                 mut libraries,
                 types,
@@ -83,6 +86,7 @@ impl Rules {
                     library.place = diagnostics::place(source, text, library.span.start);
                 }
                 Ok(Rules {
+                    includes,
                     aspects,
                     libraries,
                     types,
@@ -94,6 +98,19 @@ impl Rules {
                 Err(Error::usage(message).with_findings(findings))
             }
         }
+    }
+
+    /// An error about what a file includes, with the place where it says so.
+    pub(crate) fn wrong_include(
+        (source, text): (&str, &str),
+        include: &Include,
+        title: String,
+        label: &str,
+        colour: bool,
+    ) -> Error {
+        let mut wrong = [Diagnostic::new(include.span.clone(), title, label)];
+        let message = diagnostics::render(source, text, &mut wrong, colour);
+        Error::usage(message).with_findings(diagnostics::findings(source, text, &wrong))
     }
 
     /// An error about calls of hooks, found when they were bound: each with its place in the file that it stands in.
@@ -128,7 +145,7 @@ impl Rules {
         parsed.expect("a test parses it")
     }
 
-    /// Adds the aspects of another file.
+    /// Adds the aspects of another file, whose includes were added before.
     pub fn extend(&mut self, other: Rules) {
         self.aspects.extend(other.aspects);
         self.libraries.extend(other.libraries);

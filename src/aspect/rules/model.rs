@@ -53,6 +53,15 @@ impl Aspect {
     }
 }
 
+/// Other rules that belong to a file, as `include` names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// `pack:NAME`, or the path of a file from the folder of the file that names it.
+    pub name: String,
+    /// Where it stands in the file.
+    pub span: Range<usize>,
+}
+
 /// One `[[library]]`: where hooks of one's own are.
 #[derive(Clone, Debug)]
 pub struct Library {

@@ -4,9 +4,9 @@ use super::diagnostics::Diagnostic;
 use super::hook::{self, Changes, HookOperand, Word};
 use super::mask::Mask;
 use super::model::{
-    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
-    MAX_LIMIT, MODE_WORDS, Mode, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType, Selector,
-    Thrown,
+    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, Include, KIND_WORDS, KindSet,
+    Library, MAX_LIMIT, MODE_WORDS, Mode, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType,
+    Selector, Thrown,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -28,7 +28,7 @@ const VERSION: u64 = 1;
 /// Largest file that is read; rules are written by people.
 const MAX_FILE: usize = 1 << 20;
 
-pub(super) const FILE_KEYS: [&str; 4] = ["version", "library", "type", "aspect"];
+pub(super) const FILE_KEYS: [&str; 5] = ["version", "include", "library", "type", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
 pub(super) const TYPE_KEYS: [&str; 6] = [
     "name",
@@ -93,7 +93,10 @@ pub(super) const SELECTOR_KEYS: [&str; 12] = [
 ];
 
 /// What other tools call it.
-const FILE_SYNONYMS: [(&str, &str); 3] = [
+const FILE_SYNONYMS: [(&str, &str); 6] = [
+    ("includes", "include"),
+    ("import", "include"),
+    ("extends", "include"),
     ("rule", "aspect"),
     ("rules", "aspect"),
     ("pointcut", "aspect"),
@@ -237,6 +240,7 @@ const ADVICE_SYNONYMS: [(&str, &str); 10] = [
 /// What a file says.
 #[derive(Default)]
 pub(super) struct Parsed {
+    pub includes: Vec<Include>,
     pub aspects: Vec<Aspect>,
     pub libraries: Vec<Library>,
     pub types: Vec<SaidType>,
@@ -339,6 +343,7 @@ impl<'t> Parser<'t> {
             match &**key.get_ref() {
                 "version" => {}
                 "aspect" => parsed.aspects = self.aspects(value),
+                "include" => parsed.includes = self.includes(value),
                 "library" => parsed.libraries = self.libraries(value),
                 "type" => parsed.types = self.types(value),
                 other => self.unknown_key(
@@ -350,7 +355,8 @@ impl<'t> Parser<'t> {
                 ),
             }
         }
-        if !table.contains_key("aspect") && self.wrong.is_empty() {
+        if !table.contains_key("aspect") && !table.contains_key("include") && self.wrong.is_empty()
+        {
             self.report_help(
                 self.text.len()..self.text.len(),
                 "the file has no aspect",
@@ -359,6 +365,26 @@ impl<'t> Parser<'t> {
             );
         }
         parsed
+    }
+
+    /// Other rules that belong to a file.
+    fn includes(&mut self, value: &Value<'t>) -> Vec<Include> {
+        let wanted = "a list of packs and files, `[\"pack:all\", \"../team.toml\"]`";
+        let DeValue::Array(array) = value.get_ref() else {
+            self.wrong_type(value, "`include`", wanted);
+            return Vec::new();
+        };
+        let mut includes = Vec::new();
+        for item in array.iter() {
+            match item.get_ref() {
+                DeValue::String(name) if !name.is_empty() => includes.push(Include {
+                    name: name.to_string(),
+                    span: item.span(),
+                }),
+                _ => self.wrong_type(item, "`include`", wanted),
+            }
+        }
+        includes
     }
 
     fn libraries(&mut self, value: &Value<'t>) -> Vec<Library> {

@@ -486,7 +486,7 @@ match = { type = "A" }
     3 | [[aspects]]
       |   ^^^^^^^ did you mean `aspect`?
       |
-      = help: expected `version`, `library`, `type` or `aspect`
+      = help: expected `version`, `include`, `library`, `type` or `aspect`
     "##);
 }
 

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -39,8 +40,11 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
     /** The first line of a report: classes were woven, or there were none. */
     private static final String WOVEN = "woven";
     private static final String EMPTY = "empty";
+    /** In front of a project's path, in the place of a report: its dependencies, each of which has one. */
+    private static final String DEPENDENCIES = "dependencies of ";
 
     private final Set<String> woven = ConcurrentHashMap.newKeySet();
+    private final Map<String, Set<Path>> dependencies = new ConcurrentHashMap<>();
 
     /** What is woven in this build. */
     public interface Parameters extends BuildServiceParameters {
@@ -51,6 +55,33 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
     /** Adds a weave to those that this build has: an aspect is not idle before that one has a report, too. */
     static void add(Project project, Callable<File> report, Callable<String> rules) {
         registered(project).put(report, rules);
+    }
+
+    /** Adds the dependencies of a project. */
+    static void addDependencies(Project project, Callable<String> rules) {
+        add(project, () -> new File(dependencies(project)), rules);
+    }
+
+    /** By which name the dependencies of a project are told of. */
+    static String dependencies(Project project) {
+        return DEPENDENCIES + project.getPath().replace(':', '.');
+    }
+
+    /** What to tell the service of a class path with woven dependencies. */
+    static String found(String dependencies, Iterable<File> classPath) {
+        StringBuilder found = new StringBuilder(dependencies);
+        for (File file : classPath) {
+            File report = besideJar(file);
+            if (report.isFile()) {
+                found.append('\n').append(report);
+            }
+        }
+        return found.toString();
+    }
+
+    /** Where the report of a woven jar lies. */
+    static File besideJar(File jar) {
+        return new File(jar.getParentFile(), jar.getName() + ".idle");
     }
 
     /** The service of this build, which takes the report of each weave that was done. Use it as a consumer alone. */
@@ -95,7 +126,13 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
 
     @Override
     public void accept(String report) {
-        woven.add(report);
+        if (report.startsWith(DEPENDENCIES)) {
+            String[] parts = report.split("\n");
+            Set<Path> all = dependencies.computeIfAbsent(parts[0], key -> ConcurrentHashMap.newKeySet());
+            Arrays.stream(parts).skip(1).map(Paths::get).forEach(all::add);
+        } else {
+            woven.add(report);
+        }
     }
 
     @Override
@@ -103,7 +140,10 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
         Map<String, List<Path>> byRules = new TreeMap<>();
         Set<String> current = ConcurrentHashMap.newKeySet();
         getParameters().getReports().get().forEach((report, rules) -> {
-            byRules.computeIfAbsent(rules, key -> new ArrayList<>()).add(Paths.get(report));
+            List<Path> all = byRules.computeIfAbsent(rules, key -> new ArrayList<>());
+            // Dependencies are woven where something runs. Until then, an aspect may mean one of them.
+            all.addAll(report.startsWith(DEPENDENCIES) && dependencies.containsKey(report) ? dependencies.get(report)
+                : Collections.singleton(Paths.get(report)));
             if (woven.contains(report)) {
                 current.add(rules);
             }

@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Platform;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -25,15 +26,6 @@ final class Program {
     private static final Logger LOGGER = Logging.getLogger(Program.class);
 
     private Program() { }
-
-    /** The platform's classifier, as protoc's artifacts have it. */
-    static String classifier(String os, String arch) {
-        String system = os.startsWith("Windows") ? "windows" : os.startsWith("Mac") ? "osx"
-            : os.equals("Linux") ? "linux" : null;
-        String machine = arch.equals("amd64") || arch.equals("x86_64") ? "x86_64"
-            : arch.equals("aarch64") || arch.equals("arm64") ? "aarch_64" : null;
-        return system == null || machine == null ? null : system + "-" + machine;
-    }
 
     /** Weaves {@code input} to {@code output}, and logs what the program warns of. Idle aspects are left to the caller. */
     static Outcome weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
@@ -130,13 +122,22 @@ final class Program {
         }
     }
 
+    /** The program, for a question that is asked before a task begins. */
+    static File runnable(WeaveSettings settings) throws IOException {
+        if (settings.getExecutable().isPresent()) {
+            return settings.getExecutable().get().getAsFile();
+        }
+        File program = settings.getProgram().getSingleFile();
+        return program.canExecute() || program.setExecutable(true) ? program : find(settings, Files.createTempDirectory("weave").toFile());
+    }
+
     /** The program as a file that can be run: those from repositories have no run bit. */
     private static File find(WeaveSettings settings, File temporary) {
         if (settings.getExecutable().isPresent()) {
             return settings.getExecutable().get().getAsFile();
         }
         String own = "build one (cargo install), and name it with weave { executable = file(..) } or -Pweave.executable.";
-        String classifier = classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
+        String classifier = Platform.classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
         if (classifier == null) {
             throw new GradleException("There is no weave for " + System.getProperty("os.name") + " on " + System.getProperty("os.arch")
                 + ": " + own);

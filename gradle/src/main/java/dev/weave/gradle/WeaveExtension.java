@@ -14,17 +14,25 @@ import org.gradle.api.file.FileCollection;
 import org.gradle.api.file.RegularFileProperty;
 import org.gradle.api.provider.ListProperty;
 import org.gradle.api.provider.Property;
+import org.gradle.api.provider.Provider;
 
 /** What a build script says in {@code weave { .. }}. */
 public abstract class WeaveExtension {
     private final Project project;
     private final List<Pattern> dependencies = new ArrayList<>();
     private final List<Runnable> onDependencies = new ArrayList<>();
+    private final Property<Boolean> weavesDependencies;
     private Runnable beforeWoven = () -> { };
 
     @Inject
     public WeaveExtension(Project project) {
         this.project = project;
+        weavesDependencies = project.getObjects().property(Boolean.class).convention(false);
+    }
+
+    /** Whether a build script names dependencies. */
+    Provider<Boolean> weavesDependencies() {
+        return weavesDependencies;
     }
 
     /** False leaves everything as it was compiled. */
@@ -59,6 +67,7 @@ public abstract class WeaveExtension {
             dependencies.add(Pattern.compile(expression(pattern)));
         }
         if (first && !dependencies.isEmpty()) {
+            weavesDependencies.set(true);
             onDependencies.forEach(Runnable::run);
         }
     }

@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Platform;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -7,38 +8,40 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
-import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import org.gradle.api.Plugin;
 import org.gradle.api.Project;
+import org.gradle.api.Task;
 import org.gradle.api.artifacts.Configuration;
+import org.gradle.api.artifacts.ConfigurationVariant;
 import org.gradle.api.artifacts.type.ArtifactTypeDefinition;
 import org.gradle.api.attributes.Attribute;
+import org.gradle.api.attributes.LibraryElements;
 import org.gradle.api.file.ConfigurableFileCollection;
 import org.gradle.api.file.DirectoryProperty;
+import org.gradle.api.file.FileCollection;
 import org.gradle.api.file.RegularFile;
 import org.gradle.api.file.SourceDirectorySet;
 import org.gradle.api.plugins.JavaBasePlugin;
+import org.gradle.api.plugins.JavaPlugin;
 import org.gradle.api.provider.Provider;
 import org.gradle.api.tasks.JavaExec;
 import org.gradle.api.tasks.SourceSet;
 import org.gradle.api.tasks.SourceSetContainer;
 import org.gradle.api.tasks.TaskProvider;
 import org.gradle.api.tasks.testing.Test;
-import org.gradle.process.ProcessForkOptions;
 
 /** Weaves what a project compiles, and what it depends on. */
 public class WeavePlugin implements Plugin<Project> {
     static final Attribute<Boolean> WOVEN = Attribute.of("dev.weave.woven", Boolean.class);
     static final String GROUP = "dev.weave";
     private static final String RULES = "weave.toml";
-    private static final String TRACE = "WEAVE_TRACE";
-    /** The languages whose compile tasks a source set may have. */
-    private static final List<String> LANGUAGES = Arrays.asList("java", "kotlin", "groovy", "scala");
 
     @Override
     public void apply(Project project) {
@@ -58,18 +61,25 @@ public class WeavePlugin implements Plugin<Project> {
             configuration.setTransitive(false);
             configuration.setVisible(false);
             configuration.defaultDependencies(dependencies -> {
-                String classifier = Program.classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
+                String classifier = Platform.classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
                 if (classifier != null) {
                     dependencies.add(project.getDependencies().create(
                         GROUP + ":weave:" + version + ":" + classifier + "@exe"));
                 }
             });
         });
+        Configuration hooks = project.getConfigurations().create("weaveHooks", configuration -> {
+            configuration.setDescription("What builds the libraries of own hooks that rules name.");
+            configuration.setCanBeConsumed(false);
+            configuration.setTransitive(false);
+            configuration.setVisible(false);
+        });
         File own = project.file(RULES);
         File common = new File(project.getRootDir(), RULES);
-        Callable<List<File>> rules = () -> {
-            if (!weave.getRules().isEmpty()) {
-                return new ArrayList<>(weave.getRules().getFiles());
+        Callable<Object> rules = () -> {
+            if (!weave.getRules().getFrom().isEmpty()) {
+                // Not its files: a task may write them.
+                return weave.getRules();
             }
             return !weave.getPacks().get().isEmpty() ? Collections.emptyList()
                 : own.isFile() ? Collections.singletonList(own)
@@ -77,19 +87,24 @@ public class WeavePlugin implements Plugin<Project> {
         };
         Callable<String> named = () -> {
             StringBuilder names = new StringBuilder();
-            rules.call().forEach(file -> names.append(file.getPath()).append('\n'));
+            try {
+                project.files(rules).forEach(file -> names.append(file.getPath()).append('\n'));
+            } catch (RuntimeException e) {
+                // A task says where they are, and has not run yet: this project's alone, then.
+                names.append(project.getPath()).append('\n');
+            }
             weave.getPacks().get().forEach(pack -> names.append("pack:").append(pack).append('\n'));
             return names.toString();
         };
         Provider<IdleAspects> idleAspects = IdleAspects.service(project);
         Provider<? extends Consumer<String>> consumer = idleAspects;
         project.getTasks().withType(WeaveClasses.class).configureEach(task -> {
-            configure(project, task, weave, rules, program, version);
+            configure(project, task, weave, rules, program, hooks, version);
             task.getIdleAspects().set(consumer);
             task.usesService(idleAspects);
         });
-        project.getTasks().withType(WeaveFiles.class).configureEach(task -> configure(project, task, weave, rules, program, version));
-        project.getTasks().withType(WeaveScoped.class).configureEach(task -> configure(project, task, weave, rules, program, version));
+        project.getTasks().withType(WeaveFiles.class).configureEach(task -> configure(project, task, weave, rules, program, hooks, version));
+        project.getTasks().withType(WeaveScoped.class).configureEach(task -> configure(project, task, weave, rules, program, hooks, version));
         for (String android : Arrays.asList("com.android.application", "com.android.library")) {
             project.getPlugins().withId(android, plugin -> {
                 AndroidVariants.weave(project, weave);
@@ -101,23 +116,28 @@ public class WeavePlugin implements Plugin<Project> {
             });
         }
         project.getPlugins().withType(JavaBasePlugin.class, java -> weaveSourceSets(project, weave, version, named));
-        project.getTasks().withType(Test.class).configureEach(test -> keepTraces(project, test));
-        project.getTasks().withType(JavaExec.class).configureEach(run -> keepTraces(project, run));
+        RunsWoven first = new RunsWoven(project.getLayout().getBuildDirectory().dir("weave/traces"), consumer, weave.weavesDependencies(),
+            IdleAspects.dependencies(project));
+        for (Class<? extends Task> kind : Arrays.asList(Test.class, JavaExec.class)) {
+            project.getTasks().withType(kind).configureEach(task -> {
+                task.usesService(idleAspects);
+                task.doFirst(first);
+            });
+        }
+        weave.onDependencies(() -> IdleAspects.addDependencies(project, named));
         // Most builds weave no dependencies: what this costs each of them is left out.
-        weave.beforeWoven(() -> {
-            registerTransform(project, weave, rules, program, version);
-            // Each jar is woven once for all projects, and leaves no report: an aspect may mean one of them.
-            IdleAspects.add(project, () -> new File("dependencies"), named);
-        });
+        weave.beforeWoven(() -> registerTransform(project, weave, rules, program, hooks, version));
     }
 
-    private static void configure(Project project, WeaveSettings settings, WeaveExtension weave, Callable<List<File>> rules,
-                                  Configuration program, String version) {
+    private static void configure(Project project, WeaveSettings settings, WeaveExtension weave, Callable<Object> rules,
+                                  Configuration program, Configuration hooks,
+                                  String version) {
         settings.getRules().from(project.files(rules));
         settings.getPacks().set(weave.getPacks());
         settings.getStrict().set(weave.getStrict());
         settings.getExecutable().set(weave.getExecutable());
         settings.getProgramVersion().set(version);
+        settings.getHooks().from(hooks);
         // With a program of one's own, nothing is looked up.
         settings.getProgram().from((Callable<Object>) () ->
             weave.getExecutable().isPresent() ? Collections.emptyList() : program);
@@ -136,29 +156,48 @@ public class WeavePlugin implements Plugin<Project> {
                     t.getOutput().set(project.getLayout().getBuildDirectory().dir("weave/classes/" + sourceSet.getName()));
                     t.getSymbols().set(project.getLayout().getBuildDirectory().file("weave/" + sourceSet.getName() + ".wsym"));
                     t.getReport().set(report(project, sourceSet));
-                    t.dependsOn((Callable<List<Object>>) () -> compileTasks(project, sourceSet));
                 });
             // Languages add their folders when their plug-ins are applied, in any order: what there is in the end is taken.
-            whenEvaluated(project, () -> replace(project, weave, sourceSet, compiled, task, version, rules));
+            whenEvaluated(project, () -> replace(project, weave, sourceSets, sourceSet, compiled, task, rules));
+            // A source set may have woven classes of another one on its class path.
+            whenEvaluated(project, () -> {
+                if (weave.getEnabled().get() && !weave.getSourceSets().get().isEmpty()) {
+                    addRuntime(project, weave, sourceSet, version);
+                }
+            });
         });
-        weave.onDependencies(() -> sourceSets.all(sourceSet -> {
+        Map<SourceSet, FileCollection> replaced = new IdentityHashMap<>();
+        weave.onDependencies(() -> {
+            sourceSets.all(sourceSet -> {
+                weaveRuntime(project, weave, sourceSet, replaced);
+                addRuntime(project, weave, sourceSet, version);
+            });
+            // Java's plug-in sets the tests' class path after it has made their source set.
+            project.getPlugins().withType(JavaPlugin.class, java ->
+                sourceSets.all(sourceSet -> weaveRuntime(project, weave, sourceSet, replaced)));
+        });
+    }
+
+    /** Puts woven dependencies in the place of the others on a runtime class path; what else is there stays. */
+    private static void weaveRuntime(Project project, WeaveExtension weave, SourceSet sourceSet, Map<SourceSet, FileCollection> replaced) {
+        FileCollection present = sourceSet.getRuntimeClasspath();
+        if (present != replaced.get(sourceSet)) {
             Configuration runtime = project.getConfigurations().getByName(sourceSet.getRuntimeClasspathConfigurationName());
-            boolean isTest = sourceSet.getName().equals(SourceSet.TEST_SOURCE_SET_NAME);
-            Object tested = isTest ? sourceSets.getByName(SourceSet.MAIN_SOURCE_SET_NAME).getOutput() : Collections.emptyList();
-            sourceSet.setRuntimeClasspath(project.files(sourceSet.getOutput(), tested, weave.woven(runtime)));
-            addRuntime(project, weave, sourceSet, version);
-        }));
+            FileCollection others = present.minus(runtime).minus(replaced.containsKey(sourceSet) ? weave.woven(runtime) : project.files());
+            sourceSet.setRuntimeClasspath(project.files(others, weave.woven(runtime)));
+            replaced.put(sourceSet, sourceSet.getRuntimeClasspath());
+        }
     }
 
     /** The source set's classes are the woven ones from here on; the compilers' stay where they are. */
-    private static void replace(Project project, WeaveExtension weave, SourceSet sourceSet, ConfigurableFileCollection compiled,
-                                TaskProvider<WeaveClasses> task, String version, Callable<String> rules) {
+    private static void replace(Project project, WeaveExtension weave, SourceSetContainer sourceSets, SourceSet sourceSet,
+                                ConfigurableFileCollection compiled, TaskProvider<WeaveClasses> task, Callable<String> rules) {
         if (!weave.getEnabled().get() || !weave.getSourceSets().get().contains(sourceSet.getName())) {
             return;
         }
         ConfigurableFileCollection classes = (ConfigurableFileCollection) sourceSet.getOutput().getClassesDirs();
         Set<Object> folders = new LinkedHashSet<>(classes.getFrom());
-        compiled.from(folders);
+        compiled.from(folders).builtBy(new ArrayList<>(classes.getBuiltBy()));
         classes.setFrom(task.flatMap(WeaveClasses::getOutput));
         // Kotlin's plug-in packs its own folder into the jar, too, by another way.
         Object kotlin = sourceSet.getExtensions().findByName("kotlin");
@@ -166,20 +205,49 @@ public class WeavePlugin implements Plugin<Project> {
             ((DirectoryProperty) ((SourceDirectorySet) kotlin).getClassesDirectory()).set(task.flatMap(WeaveClasses::getOutput));
         }
         project.getTasks().named(sourceSet.getClassesTaskName(), classesTask -> classesTask.dependsOn(task));
-        addRuntime(project, weave, sourceSet, version);
         IdleAspects.add(project, () -> report(project, sourceSet).get().getAsFile(), rules);
+        keepCompiling(project, sourceSets, sourceSet, compiled);
+    }
+
+    /** Has compilers read what compilers wrote: of this project, and of those that depend on it. */
+    private static void keepCompiling(Project project, SourceSetContainer sourceSets, SourceSet sourceSet, FileCollection compiled) {
+        CompiledClasses instead = new CompiledClasses(project.getLayout().getBuildDirectory().dir("weave/classes/" + sourceSet.getName()), compiled);
+        sourceSets.matching(other -> other != sourceSet).all(other -> {
+            other.setCompileClasspath(project.files(other.getCompileClasspath().getElements().map(instead)));
+            String kotlin = other.getCompileTaskName("kotlin");
+            project.getTasks().matching(task -> task.getName().equals(kotlin)).configureEach(task -> {
+                // Where Kotlin finds classes whose `internal` members tests may use.
+                Object friends = property(task, "friendPaths");
+                if (friends instanceof ConfigurableFileCollection) {
+                    ConfigurableFileCollection paths = (ConfigurableFileCollection) friends;
+                    paths.setFrom(project.files(new ArrayList<>(paths.getFrom())).getElements().map(instead));
+                }
+            });
+        });
+        Configuration api = project.getConfigurations().findByName(sourceSet.getApiElementsConfigurationName());
+        ConfigurationVariant variant = api == null ? null : api.getOutgoing().getVariants().findByName(LibraryElements.CLASSES);
+        if (variant != null) {
+            variant.getArtifacts().clear();
+            for (File folder : compiled) {
+                variant.artifact(folder, artifact -> {
+                    artifact.setType(ArtifactTypeDefinition.JVM_CLASS_DIRECTORY);
+                    artifact.builtBy(compiled);
+                });
+            }
+        }
+    }
+
+    /** A property of another plug-in's type, if it has such a one. */
+    private static Object property(Object of, String name) {
+        try {
+            return of.getClass().getMethod("get" + Character.toUpperCase(name.charAt(0)) + name.substring(1)).invoke(of);
+        } catch (ReflectiveOperationException e) {
+            return null;
+        }
     }
 
     private static Provider<RegularFile> report(Project project, SourceSet sourceSet) {
         return project.getLayout().getBuildDirectory().file("weave/" + sourceSet.getName() + ".idle");
-    }
-
-    /** Traces go where `clean` takes them, unless the user says where. The environment is no input: no task runs anew for it. */
-    private static void keepTraces(Project project, ProcessForkOptions task) {
-        boolean named = project.getProviders().environmentVariable(TRACE).isPresent() || task.getEnvironment().containsKey(TRACE);
-        if (!named) {
-            task.environment(TRACE, project.getLayout().getBuildDirectory().dir("weave/traces").get().getAsFile().getPath() + File.separator);
-        }
     }
 
     private static void addRuntime(Project project, WeaveExtension weave, SourceSet sourceSet, String version) {
@@ -188,20 +256,8 @@ public class WeavePlugin implements Plugin<Project> {
         }
     }
 
-    private static List<Object> compileTasks(Project project, SourceSet sourceSet) {
-        Set<String> names = project.getTasks().getNames();
-        List<Object> tasks = new ArrayList<>();
-        for (String language : LANGUAGES) {
-            String name = sourceSet.getCompileTaskName(language);
-            if (names.contains(name)) {
-                tasks.add(project.getTasks().named(name));
-            }
-        }
-        return tasks;
-    }
-
-    private static void registerTransform(Project project, WeaveExtension weave, Callable<List<File>> rules, Configuration program,
-                                          String version) {
+    private static void registerTransform(Project project, WeaveExtension weave, Callable<Object> rules, Configuration program,
+                                          Configuration hooks, String version) {
         Attribute<String> type = ArtifactTypeDefinition.ARTIFACT_TYPE_ATTRIBUTE;
         project.getDependencies().getAttributesSchema().attribute(WOVEN);
         // Java's plug-ins make this type, and fail where it is there already: they may be applied after this one.
@@ -210,7 +266,7 @@ public class WeavePlugin implements Plugin<Project> {
         project.getDependencies().registerTransform(WeaveTransform.class, spec -> {
             spec.getFrom().attribute(WOVEN, false).attribute(type, ArtifactTypeDefinition.JAR_TYPE);
             spec.getTo().attribute(WOVEN, true).attribute(type, ArtifactTypeDefinition.JAR_TYPE);
-            configure(project, spec.getParameters(), weave, rules, program, version);
+            configure(project, spec.getParameters(), weave, rules, program, hooks, version);
         });
     }
 

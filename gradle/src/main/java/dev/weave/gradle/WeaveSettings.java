@@ -1,11 +1,15 @@
 package dev.weave.gradle;
 
+import dev.weave.build.RulesInputs;
 import java.io.File;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.gradle.api.file.ConfigurableFileCollection;
+import org.gradle.api.file.FileSystemLocation;
 import org.gradle.api.file.RegularFileProperty;
 import org.gradle.api.provider.ListProperty;
 import org.gradle.api.provider.Property;
+import org.gradle.api.provider.Provider;
 import org.gradle.api.tasks.IgnoreEmptyDirectories;
 import org.gradle.api.tasks.Input;
 import org.gradle.api.tasks.InputFile;
@@ -22,13 +26,19 @@ public interface WeaveSettings {
     @PathSensitive(PathSensitivity.NONE)
     ConfigurableFileCollection getRules();
 
-    /** The libraries that rules name, as the rules are when a task begins. */
+    /** What the rules include, and the libraries that they name, as the rules are when a task begins: a task may write them. */
     @InputFiles
     @IgnoreEmptyDirectories
     @PathSensitive(PathSensitivity.RELATIVE)
-    default List<File> getLibraries() {
-        return Libraries.of(getRules().getFiles());
+    default Provider<List<File>> getRulesInputs() {
+        return getRules().getElements().map(files -> RulesInputs.of(
+            files.stream().map(FileSystemLocation::getAsFile).collect(Collectors.toList()), () -> Program.runnable(this)));
     }
+
+    /** What builds those libraries: nothing of it is handed to the program, since rules name their files. */
+    @InputFiles
+    @PathSensitive(PathSensitivity.NAME_ONLY)
+    ConfigurableFileCollection getHooks();
 
     /** Ready-made packs by name. */
     @Input

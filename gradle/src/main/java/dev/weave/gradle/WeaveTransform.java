@@ -32,6 +32,8 @@ public abstract class WeaveTransform implements TransformAction<WeaveTransform.P
     public void transform(TransformOutputs outputs) {
         File input = getInput().get().getAsFile();
         File output = outputs.file("woven/" + input.getName());
-        Program.weave(getExec(), getParameters(), output.getParentFile(), input, output, Collections.singletonList("--no-runtime"));
+        Outcome outcome = Program.weave(getExec(), getParameters(), output.getParentFile(), input, output,
+            Collections.singletonList("--no-runtime"));
+        IdleAspects.report(IdleAspects.besideJar(output), outcome);
     }
 }

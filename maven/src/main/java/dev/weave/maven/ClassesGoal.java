@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.maven.plugin.MojoExecutionException;
 import org.apache.maven.plugin.MojoFailureException;
+import org.apache.maven.project.MavenProject;
 
 /**
  * Weaves a folder of classes into one of its own, which is the project's output folder from then on: what follows in a build reads it
@@ -21,8 +22,8 @@ abstract class ClassesGoal extends WeaveGoal {
     /** The folder that is the project's output: the compilers' until it is set. */
     abstract File folder();
 
-    /** Makes another folder the project's output. */
-    abstract void setFolder(File folder);
+    /** Makes another folder the output of a project. */
+    abstract void setFolder(MavenProject project, File folder);
 
     /** What the folder is called in the build's own folder. */
     abstract String kind();
@@ -37,11 +38,10 @@ abstract class ClassesGoal extends WeaveGoal {
     final void weave() throws IOException, MojoExecutionException, MojoFailureException {
         long begun = System.nanoTime();
         IdleAspects.lookAtTheEnd(session, getLog());
-        Traces.keep(session, project);
         Path classes = compiled();
-        String present = Files8.lines(classes, "");
+        Contents present = Contents.of(classes);
         Path report = IdleAspects.report(project, goal());
-        if (!present.contains(".class\n")) {
+        if (!present.hasClasses()) {
             getLog().debug("no classes in " + classes);
             if (!project.getPackaging().equals("pom")) {
                 IdleAspects.nothing(report);
@@ -51,7 +51,7 @@ abstract class ClassesGoal extends WeaveGoal {
         Path state = state().resolve(kind());
         Path woven = state.resolve("woven").resolve(artifactName());
         // Most builds end here: this is to take no longer than a look at each file.
-        if (isCurrent(state, woven, present)) {
+        if (isCurrent(state, woven, present) && Files8.holds(state.resolve("resources"), present.others())) {
             getLog().info("Nothing to weave - all classes are up to date");
             getLog().debug("looked at all classes in " + (System.nanoTime() - begun) / 1000 + " us");
         } else {
@@ -65,28 +65,40 @@ abstract class ClassesGoal extends WeaveGoal {
                 weave(classes, state, woven);
             }
         }
-        setFolder(woven.toFile());
+        if (LastOutput.becomes(state, LastOutput.WOVEN)) {
+            Files8.touchOne(woven);
+            Files8.write(state.resolve("stamp"), Files8.lines(woven, ""));
+        }
+        setFolder(project, woven.toFile());
+        // In a lifecycle that a goal forked (spring-boot:run), this project is a copy of the one that the goal runs on.
+        for (MavenProject other : session.getAllProjects()) {
+            if (other.getId().equals(project.getId())) {
+                setFolder(other, woven.toFile());
+            }
+        }
     }
 
-    /** The compilers' folder, also where an earlier goal of this build has set the output already. */
+    /** The compilers' folder, also where an earlier goal of this build has set the output already, of this project or a copy. */
     private Path compiled() {
-        String key = "dev.weave.compiled." + kind();
-        if (project.getContextValue(key) == null) {
-            project.setContextValue(key, folder());
+        String key = "dev.weave.compiled." + kind() + "." + project.getId();
+        synchronized (session.getRequest()) {
+            return (Path) session.getRequest().getData().computeIfAbsent(key, absent -> folder().toPath());
         }
-        return ((File) project.getContextValue(key)).toPath();
     }
 
     /** Whether what is there was woven of these files, in this way, and is as it was then. */
-    private boolean isCurrent(Path state, Path woven, String present) throws IOException, MojoFailureException {
-        return Files8.holds(state.resolve("compiled"), present) && isCurrent(state.resolve("inputs"))
+    private boolean isCurrent(Path state, Path woven, Contents present) throws IOException, MojoFailureException {
+        return Files8.holds(state.resolve("compiled"), present.code()) && isCurrent(state.resolve("inputs"))
             && Files8.holds(state.resolve("stamp"), Files8.lines(woven, ""));
     }
 
     private void weave(Path classes, Path state, Path woven) throws IOException, MojoExecutionException, MojoFailureException {
         // Another build may have changed it meanwhile.
-        String present = Files8.lines(classes, "");
+        Contents present = Contents.of(classes);
         if (isCurrent(state, woven, present)) {
+            // Plug-ins may write resources anew in each build: that is no reason to weave.
+            present.copyOthers(classes, woven, state.resolve("resources"));
+            Files8.write(state.resolve("stamp"), Files8.lines(woven, ""));
             getLog().info("Nothing to weave - all classes are up to date");
             return;
         }
@@ -111,7 +123,8 @@ abstract class ClassesGoal extends WeaveGoal {
         }
         Map<String, String> idle = outcome.idle();
         IdleAspects.woven(session, IdleAspects.report(project, goal()), rulesNames(), idle);
-        Files8.write(state.resolve("compiled"), present);
+        Files8.write(state.resolve("compiled"), present.code());
+        Files8.write(state.resolve("resources"), present.others());
         Files8.write(state.resolve("inputs"), inputs(outcome.asksForBaseTypes() ? classPath() : Collections.emptyList()).toString());
         Files8.write(state.resolve("stamp"), Files8.lines(woven, ""));
         getLog().info("Wove " + classes);
@@ -121,6 +134,10 @@ abstract class ClassesGoal extends WeaveGoal {
     final void skipped() throws IOException {
         if (Files.isDirectory(state())) {
             IdleAspects.nothing(IdleAspects.report(project, goal()));
+        }
+        Path classes = compiled();
+        if (Files.isDirectory(classes) && LastOutput.becomes(state().resolve(kind()), LastOutput.COMPILED)) {
+            Files8.touchOne(classes);
         }
     }
 }

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.maven.execution.ExecutionEvent;
 import org.apache.maven.execution.ExecutionListener;
 import org.apache.maven.execution.MavenSession;
 import org.apache.maven.model.Plugin;
@@ -47,7 +48,7 @@ final class IdleAspects {
         }
     }
 
-    /** Looks at all reports when the session ends: only then is known what each module has. */
+    /** Looks at all reports when the session ends: only then is known what each module has. Until then, sees tests begin. */
     static void lookAtTheEnd(MavenSession session, Log log) {
         synchronized (session.getRequest()) {
             ExecutionListener before = session.getRequest().getExecutionListener();
@@ -58,6 +59,9 @@ final class IdleAspects {
                 IdleAspects.class.getClassLoader(), new Class<?>[] {ExecutionListener.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("toString")) {
                         return PLUGIN;
+                    }
+                    if (method.getName().equals("mojoStarted")) {
+                        Traces.keep((ExecutionEvent) arguments[0]);
                     }
                     if (method.getName().equals("sessionEnded")) {
                         session.getRequest().setExecutionListener(before);

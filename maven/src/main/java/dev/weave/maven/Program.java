@@ -1,5 +1,6 @@
 package dev.weave.maven;
 
+import dev.weave.build.Platform;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -26,7 +27,7 @@ final class Program {
 
     Program(WeaveGoal goal) throws MojoExecutionException {
         log = goal.getLog();
-        file = goal.executable != null ? goal.executable : resolve(goal);
+        file = locate(goal);
         String found = run(Collections.singletonList("--version")).output.trim();
         if (!found.equals("weave " + goal.version)) {
             throw new MojoExecutionException("weave-maven-plugin " + goal.version + " needs weave " + goal.version + ", and " + file + " is "
@@ -91,19 +92,16 @@ final class Program {
         return out.toByteArray();
     }
 
-    /** The platform's classifier, as protoc's artifacts have it. */
-    static String classifier(String os, String arch) {
-        String system = os.startsWith("Windows") ? "windows" : os.startsWith("Mac") ? "osx" : os.equals("Linux") ? "linux" : null;
-        String machine = arch.equals("amd64") || arch.equals("x86_64") ? "x86_64"
-            : arch.equals("aarch64") || arch.equals("arm64") ? "aarch_64" : null;
-        return system == null || machine == null ? null : system + "-" + machine;
+    /** Where the program is. */
+    static File locate(WeaveGoal goal) throws MojoExecutionException {
+        return goal.executable != null ? goal.executable : resolve(goal);
     }
 
     /** The program from the repositories, as a file that can be run: there it has no run bit. */
     private static File resolve(WeaveGoal goal) throws MojoExecutionException {
         String os = System.getProperty("os.name");
         String arch = System.getProperty("os.arch");
-        String classifier = classifier(os, arch);
+        String classifier = Platform.classifier(os, arch);
         String own = "build one (cargo install), and name it with <executable> or -Dweave.executable.";
         if (classifier == null) {
             throw new MojoExecutionException("There is no weave for " + os + " on " + arch + ": " + own);

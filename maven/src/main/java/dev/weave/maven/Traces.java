@@ -1,47 +1,44 @@
 package dev.weave.maven;
 
 import java.io.File;
-import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Properties;
-import org.apache.maven.execution.MavenSession;
-import org.apache.maven.model.Plugin;
-import org.apache.maven.model.PluginExecution;
+import org.apache.maven.execution.ExecutionEvent;
+import org.apache.maven.plugin.MojoExecution;
 import org.apache.maven.project.MavenProject;
+import org.codehaus.plexus.util.xml.Xpp3Dom;
 
-/** Has tests write their traces where `clean` takes them, unless the user says where. */
+/** Has tests write their traces where `clean` takes them, and processes that they start, unless the user says where. */
 final class Traces {
     private static final String SETTING = "weave.trace";
     private static final String VARIABLE = "WEAVE_TRACE";
+    private static final String ENVIRONMENT = "environmentVariables";
+    private static final List<String> PLUGINS = Arrays.asList("maven-surefire-plugin", "maven-failsafe-plugin");
 
     private Traces() { }
 
-    /**
-     * Surefire and Failsafe hand a session's properties to the tests, over those of their configuration. The path is relative: tests
-     * run in their module's folder.
-     */
-    static void keep(MavenSession session, MavenProject project) {
-        Properties properties = session.getUserProperties();
-        boolean named = System.getenv(VARIABLE) != null || properties.containsKey(SETTING)
-            || session.getProjects().stream().anyMatch(Traces::isNamed);
+    /** A goal begins, and has not read its configuration yet. */
+    static void keep(ExecutionEvent event) {
+        MojoExecution execution = event.getMojoExecution();
+        if (execution == null || !PLUGINS.contains(execution.getArtifactId()) || execution.getConfiguration() == null) {
+            return;
+        }
+        MavenProject project = event.getProject();
+        Xpp3Dom configuration = execution.getConfiguration();
+        Properties user = event.getSession().getUserProperties();
+        boolean named = System.getenv(VARIABLE) != null || user.containsKey(SETTING)
+            || names(configuration) || names(user.getProperty("argLine")) || names(project.getProperties().getProperty("argLine"));
         if (!named) {
-            Path build = new File(project.getBuild().getDirectory()).toPath();
-            properties.setProperty(SETTING, project.getBasedir().toPath().relativize(build).resolve("weave/traces") + "/");
-        }
-    }
-
-    private static boolean isNamed(MavenProject project) {
-        if (names(project.getProperties().getProperty("argLine"))) {
-            return true;
-        }
-        for (String name : Arrays.asList("surefire", "failsafe")) {
-            Plugin plugin = project.getPlugin("org.apache.maven.plugins:maven-" + name + "-plugin");
-            if (plugin != null && (names(plugin.getConfiguration())
-                || plugin.getExecutions().stream().map(PluginExecution::getConfiguration).anyMatch(Traces::names))) {
-                return true;
+            Xpp3Dom variables = configuration.getChild(ENVIRONMENT);
+            if (variables == null) {
+                variables = new Xpp3Dom(ENVIRONMENT);
+                configuration.addChild(variables);
             }
+            Xpp3Dom variable = new Xpp3Dom(VARIABLE);
+            variable.setValue(new File(project.getBuild().getDirectory(), "weave/traces").getAbsolutePath() + File.separator);
+            variables.addChild(variable);
         }
-        return false;
     }
 
     private static boolean names(Object configuration) {

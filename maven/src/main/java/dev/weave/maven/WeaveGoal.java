@@ -1,5 +1,6 @@
 package dev.weave.maven;
 
+import dev.weave.build.RulesInputs;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -34,6 +35,8 @@ abstract class WeaveGoal extends AbstractMojo {
     List<String> arguments;
     File executable;
     File cache;
+
+    private List<File> named;
 
     @Override
     public final void execute() throws MojoExecutionException, MojoFailureException {
@@ -100,14 +103,22 @@ abstract class WeaveGoal extends AbstractMojo {
         return options;
     }
 
+    /** What the rules include, and the libraries that they name. */
+    private List<File> rulesInputs() throws MojoFailureException {
+        if (named == null) {
+            named = RulesInputs.of(rulesFiles(), () -> Program.locate(this));
+        }
+        return named;
+    }
+
     /** What an output follows from, beside what is woven. */
     Inputs inputs(List<File> classPath) throws IOException, MojoFailureException {
         Inputs inputs = new Inputs().text(version).texts(options());
         for (File file : rulesFiles()) {
             inputs.content(file.toPath());
         }
-        for (File library : Libraries.of(rulesFiles())) {
-            inputs.library(library);
+        for (File other : rulesInputs()) {
+            inputs.library(other);
         }
         if (executable != null) {
             inputs.state(executable.toPath());

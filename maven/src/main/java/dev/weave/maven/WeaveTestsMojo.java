@@ -1,6 +1,7 @@
 package dev.weave.maven;
 
 import java.io.File;
+import org.apache.maven.project.MavenProject;
 
 /** Weaves the classes of the project's tests. */
 public class WeaveTestsMojo extends ClassesGoal {
@@ -10,7 +11,7 @@ public class WeaveTestsMojo extends ClassesGoal {
     }
 
     @Override
-    void setFolder(File folder) {
+    void setFolder(MavenProject project, File folder) {
         project.getBuild().setTestOutputDirectory(folder.getPath());
     }
 
