@@ -342,6 +342,7 @@ impl<'i, 'a> File<'i, 'a> {
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let part = |types: Range<u32>| {
             let scanned = Scanned {
+                adapters: "",
                 platform: Platform::DotNet,
                 code: Code::Assembly,
                 first: types.start,

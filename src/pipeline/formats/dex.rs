@@ -15,6 +15,9 @@ use crate::pipeline::own::{Code, Needs};
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// What names of adapters begin with: they lie in the dex file of their callers, all in one package.
+const ADAPTERS: &str = "weave/hooks/";
+
 /// The class with the hooks.
 const HOOKS: &str = "weave/runtime/Hooks";
 
@@ -107,6 +110,7 @@ impl<'f> PlannedDex<'f> {
         }
         let scan = |visitor: &mut dyn Visitor| dex::scan(&dex, visitor);
         let scanned = Scanned {
+            adapters: ADAPTERS,
             platform: Platform::Android,
             code: Code::Dex,
             first: 0,

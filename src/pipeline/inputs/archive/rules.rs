@@ -360,7 +360,9 @@ impl JarRules<'_> {
                     Library::ClassPath(_) | Library::Absent => {
                         manifest.import_package(&PACKAGE.replace('/', "."));
                     }
-                    Library::Embed if self.survey.layout == Layout::Jar => manifest.search_root(),
+                    Library::Embed if matches!(self.survey.layout, Layout::Jar | Layout::Boot) => {
+                        manifest.search_root();
+                    }
                     Library::Embed | Library::Outer => {}
                 }
                 let after = manifest.to_bytes();
@@ -376,7 +378,12 @@ impl JarRules<'_> {
                 }
                 let before = read(archive, index)?;
                 let after = match self.library {
-                    Library::Embed if matches!(self.survey.layout, Layout::Jar | Layout::Jmod) => {
+                    Library::Embed
+                        if matches!(
+                            self.survey.layout,
+                            Layout::Jar | Layout::Boot | Layout::Jmod
+                        ) =>
+                    {
                         module_info::add_package(&before, PACKAGE)
                     }
                     Library::ClassPath(_) | Library::Absent => {

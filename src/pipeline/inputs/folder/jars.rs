@@ -41,6 +41,8 @@ impl Folder<'_> {
     fn spot<'s>(&self, found: &Found, label: &'s str) -> Spot<'s> {
         let library = match (&self.home, self.layout) {
             _ if !self.cx.runtime => Library::Absent,
+            // Its loader does not look at the manifests of its libraries.
+            _ if self.app_of(&found.name).is_some() => Library::Outer,
             (Home::Jar(path), Layout::Bundle) => {
                 Library::ClassPath(relative_url(&found.name, path))
             }
@@ -52,6 +54,7 @@ impl Folder<'_> {
             is_unit: true,
             depth: 0,
             is_named: false,
+            unseen: self.unseen(&found.name),
         }
     }
 }
@@ -123,7 +126,15 @@ impl Walk<'_, '_> {
             &mut open,
         )?;
         self.ledger.resume(loose);
-        self.woven.jars |= woven.is_some();
+        if woven.is_some() {
+            match folder.app_of(&found.name) {
+                Some((root, layout)) => {
+                    let classes = format!("{root}{}", layout.exploded_classes());
+                    self.woven.roots.insert(classes);
+                }
+                None => self.woven.jars = true,
+            }
+        }
         match woven {
             Some(Woven::Before(entry)) => return Ok(Some(entry)),
             Some(Woven::Now(target)) => target.commit()?,

@@ -27,13 +27,15 @@ use crate::pipeline::inputs::archive::rules::{Survey, signed_packages};
 use crate::pipeline::job::{Job, Meter, Progress, artifact_name};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::embedded;
-use crate::pipeline::library::layout::{Home, Layout, LayoutDetector, library_directory};
+use crate::pipeline::library::layout::{
+    Home, Layout, LayoutDetector, Unseen, exploded, library_directory,
+};
 use crate::pipeline::native::Native;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::publish::staged_folder::is_temporary;
 use crate::symbols::{self, Symbols};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of class files in one batch.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -65,6 +67,7 @@ pub(crate) fn weave_folder(
         matcher: &matcher,
         layout,
         home,
+        apps: exploded_apps(layout, &found),
         found: &found,
     };
     let earlier = folder.earlier(ledger)?;
@@ -112,6 +115,15 @@ fn layout(found: &[Found]) -> Result<(Layout, Home)> {
     Ok((layout, layout.home(&directory)))
 }
 
+/// The exploded applications among jars and classes that lie side by side.
+fn exploded_apps(layout: Layout, found: &[Found]) -> BTreeMap<String, Layout> {
+    let apps = found.iter().filter_map(|f| exploded(&f.name));
+    match layout {
+        Layout::Bundle => apps.map(|(root, app)| (root.to_owned(), app)).collect(),
+        _ => BTreeMap::new(),
+    }
+}
+
 /// What the job reads.
 struct Folder<'a> {
     cx: &'a Context<'a>,
@@ -122,6 +134,8 @@ struct Folder<'a> {
     layout: Layout,
     /// Where the hook library of its jars and classes lies.
     home: Home,
+    /// The exploded applications in it that have loaders of their own, by where they lie.
+    apps: BTreeMap<String, Layout>,
     /// Ascending by name.
     found: &'a [Found],
 }
@@ -230,6 +244,24 @@ impl Folder<'_> {
         at.ok().map(|at| &self.found[at])
     }
 
+    /// The exploded application that a file is part of: where it lies, and its layout.
+    fn app_of(&self, name: &str) -> Option<(&str, Layout)> {
+        let ends = name.rmatch_indices('/').map(|(slash, _)| slash + 1);
+        let mut roots = ends.chain([0]).map(|end| &name[..end]);
+        roots.find_map(|root| {
+            let (root, layout) = self.apps.get_key_value(root)?;
+            Some((root.as_str(), *layout))
+        })
+    }
+
+    /// What of the libraries a class or archive does not see.
+    fn unseen(&self, name: &str) -> Unseen {
+        match self.app_of(name) {
+            Some((root, layout)) => layout.unseen(&name[root.len()..]),
+            None => self.layout.unseen(name),
+        }
+    }
+
     fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
@@ -289,6 +321,7 @@ impl<'a> Walk<'a, '_> {
         self.add_assembly_libraries()?;
         if self.woven.loose {
             self.add_loose_map()?;
+            self.add_generated()?;
         }
         let map = self.ledger.end_job();
         if self.woven.jars || self.woven.loose {
