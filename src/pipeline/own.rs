@@ -173,12 +173,7 @@ impl<'a> Own<'a> {
 
     /// The packages of all that [`Own::members`] may give, with slashes.
     pub(crate) fn packages(&self) -> BTreeSet<&str> {
-        let classes = self.embedded.classes.keys();
-        let packages = classes.filter_map(|name| {
-            let class = name.ends_with(".class").then_some(name)?;
-            Some(class.rsplit_once('/')?.0)
-        });
-        packages.collect()
+        embedded::packages(&self.embedded.classes)
     }
 
     /// Shows a hash all that decides what comes of an artifact: what hooks there are, and the libraries.

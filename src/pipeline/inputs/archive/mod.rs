@@ -170,16 +170,18 @@ pub(crate) fn weave_archive<W: Write + Send>(
     Ok(woven)
 }
 
-/// Writes an archive without its signature, where another jar with classes of its packages has lost its own.
-pub(crate) fn without_signature<W: Write + Send>(
+/// Writes an archive without its signature, where another jar with classes of its packages has lost its own, or where its manifest says
+/// more now: how what it starts reaches the hook library.
+pub(crate) fn with_library<W: Write + Send>(
     label: &str,
     archive: &Archive<'_>,
+    library: &Library,
     open: Open<'_, W>,
 ) -> Result<W> {
     let survey = Survey::of(archive).map_err(|e| e.in_artifact(label))?;
     let rules = JarRules {
         survey: &survey,
-        library: &Library::Outer,
+        library,
         carries_map: false,
         own: None,
     };

@@ -8,7 +8,7 @@ use crate::pipeline::cache::Entry;
 use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::inputs::archive::cached::{Lookup, Woven, weave_cached};
 use crate::pipeline::inputs::archive::rules::Survey;
-use crate::pipeline::inputs::archive::{Spot, without_signature};
+use crate::pipeline::inputs::archive::{Spot, with_library};
 use crate::pipeline::inputs::folder::found::Found;
 use crate::pipeline::library::Library;
 use crate::pipeline::library::layout::{Home, Layout, relative_url};
@@ -169,6 +169,31 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Lets what launchers start reach the hook library, where something of it was woven.
+    pub(super) fn tell_launchers(&mut self, launchers: &[String]) -> Result<()> {
+        let folder = self.folder;
+        let (Home::Jar(path), true) = (&folder.home, folder.cx.runtime && self.woven.jars) else {
+            return Ok(());
+        };
+        for name in launchers {
+            let Some(found) = folder.find(name).filter(|_| !self.staging.has(name)) else {
+                continue;
+            };
+            let root = &name[..name.rfind('/').map_or(0, |slash| slash + 1)];
+            let woven = |f: &Found| f.name.starts_with(root) && self.staging.has(&f.name);
+            if !folder.found.iter().any(woven) {
+                continue;
+            }
+            let label = format!("{}/{name}", folder.name);
+            let input = Input::open(&found.path)?;
+            let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*label))?;
+            let library = Library::ClassPath(relative_url(name, path));
+            let mut open = || self.staging.open(found);
+            with_library::<Target>(&label, &archive, &library, &mut open)?.commit()?;
+        }
+        Ok(())
+    }
+
     fn remove_signature(&mut self, name: &str, other: &str, package: &str) -> Result<()> {
         let Some(found) = self.folder.find(name) else {
             return Ok(());
@@ -177,7 +202,7 @@ impl Walk<'_, '_> {
         let input = Input::open(&found.path)?;
         let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*label))?;
         let mut open = || self.staging.open(found);
-        without_signature::<Target>(&label, &archive, &mut open)?.commit()?;
+        with_library::<Target>(&label, &archive, &Library::Outer, &mut open)?.commit()?;
         let text = format!(
             "{label}: its signature was removed, since it has classes of the package {package} as {other} has, whose signature no longer fits"
         );

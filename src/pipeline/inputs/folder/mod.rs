@@ -83,6 +83,7 @@ pub(crate) fn weave_folder(
         woven: Woven::default(),
     };
     walk.weave()?;
+    walk.tell_launchers(&earlier.launchers)?;
     walk.remove_signatures(earlier.signed)?;
     walk.finish(in_place)
 }
@@ -146,6 +147,8 @@ struct Earlier {
     signed: SignedJars,
     /// A jar at the top says that it is a plug-in.
     has_plugins: bool,
+    /// Jars whose loader finds others by an index of its own, and what is not in it by their `Class-Path`.
+    launchers: Vec<String>,
     symbols: Symbols,
 }
 
@@ -156,6 +159,7 @@ struct Seen {
     /// The packages of a signed jar's classes.
     signed: Option<BTreeSet<String>>,
     is_plugin: bool,
+    is_launcher: bool,
 }
 
 impl Folder<'_> {
@@ -175,6 +179,9 @@ impl Folder<'_> {
             };
             if let Some(packages) = seen.signed {
                 earlier.signed.insert(found.name.clone(), packages);
+            }
+            if seen.is_launcher {
+                earlier.launchers.push(found.name.clone());
             }
             earlier.has_plugins |= seen.is_plugin && !found.name.contains('/');
             if let Some(map) = seen.map {
@@ -197,6 +204,7 @@ impl Folder<'_> {
                 {
                     seen.signed = signed_packages(&archive);
                     seen.is_plugin = survey.is_plugin;
+                    seen.is_launcher = survey.has_index_of_its_own();
                     seen.map = survey.earlier;
                 }
             }
@@ -324,7 +332,7 @@ impl<'a> Walk<'a, '_> {
             self.add_generated()?;
         }
         let map = self.ledger.end_job();
-        if self.woven.jars || self.woven.loose {
+        if self.woven.jars || self.woven.loose || !self.woven.roots.is_empty() {
             let modules = self.modules_that_share();
             let needed = self.ledger.needs_library || self.ledger.needs.hooks;
             match folder.cx.runtime {
