@@ -1153,7 +1153,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
     let signature = callee.signature();
     let subject = Subject {
         is_call: true,
-        ..Subject::new(("App.Store", "Get"), &signature, ("App.dll", "<Weave>"))
+        ..Subject::new(("App.Store", "Get"), &signature, ("App.dll", "<Weave>/"))
     };
     let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
     bound.unwrap_or_else(|wrong| panic!("{}", wrong[0].title))

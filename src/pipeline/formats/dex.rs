@@ -8,15 +8,12 @@ use crate::aspect::woven::WovenType;
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::context::{Context, Platform};
-use crate::pipeline::formats::plan::{Scanned, plan};
+use crate::pipeline::formats::plan::{ADAPTERS, Scanned, plan};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::{Touched, complete, touched_calls};
 use crate::pipeline::own::{Code, Needs};
 use rayon::prelude::*;
 use std::sync::Arc;
-
-/// What names of adapters begin with: they lie in the dex file of their callers, all in one package.
-const ADAPTERS: &str = "weave/hooks/";
 
 /// The class with the hooks.
 const HOOKS: &str = "weave/runtime/Hooks";

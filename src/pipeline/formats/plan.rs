@@ -10,6 +10,9 @@ use crate::error::Result;
 use crate::pipeline::context::{Context, Platform};
 use crate::pipeline::own::Code;
 
+/// What names of adapters begin with that lie in the file of their callers anyway, all in one package (dex, .NET).
+pub(crate) const ADAPTERS: &str = "weave/hooks/";
+
 /// What is scanned.
 #[derive(Clone, Copy)]
 pub(crate) struct Scanned<'s> {

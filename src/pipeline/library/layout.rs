@@ -52,6 +52,16 @@ pub(crate) fn exploded(path: &str) -> Option<(&str, Layout)> {
         })
 }
 
+/// The innermost application that a path shows, up to its `WEB-INF/` or `BOOT-INF/`.
+pub(crate) fn last_exploded(path: &str) -> Option<&str> {
+    let ends = ["WEB-INF/", "BOOT-INF/"].into_iter().filter_map(|inside| {
+        let mut at = path.rmatch_indices(inside).map(|(at, _)| at);
+        let at = at.find(|&at| at == 0 || path.as_bytes()[at - 1] == b'/')?;
+        Some(at + inside.len())
+    });
+    ends.max().map(|end| &path[..end])
+}
+
 /// Where the classes of a Spring Boot application lie.
 const BOOT_CLASSES: &str = "BOOT-INF/classes/";
 
