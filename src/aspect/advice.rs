@@ -187,6 +187,8 @@ pub enum Reason {
     MadeApart,
     /// A lock is held where no handler would give it up (dex).
     HeldLock,
+    /// The loader of its class does not see what the hooks are in.
+    LibraryUnseen,
 }
 
 impl Reason {
@@ -229,6 +231,7 @@ impl Reason {
             Reason::SetOfFinal => "set-of-final",
             Reason::MadeApart => "made-apart",
             Reason::HeldLock => "held-lock",
+            Reason::LibraryUnseen => "library-unseen",
             Reason::ExceptionUnnamed => "exception-unnamed",
             Reason::PointOfStruct => "point-of-struct",
             Reason::NoLines => "no-lines",
@@ -253,6 +256,7 @@ impl Reason {
                 | Reason::CompositeImage
                 | Reason::UnreadableBody
                 | Reason::NoCoreReference
+                | Reason::LibraryUnseen
         )
     }
 }
@@ -277,6 +281,9 @@ impl fmt::Display for Reason {
             }
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
+            Reason::LibraryUnseen => {
+                "the hooks lie in the application, which its class does not see from there"
+            }
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",

@@ -148,6 +148,20 @@ impl Plan {
         self.methods.is_empty() && self.skipped.is_empty() && self.calls.is_empty()
     }
 
+    /// The own hooks of the methods that are planned, each once.
+    pub fn bound_here(&self) -> impl Iterator<Item = &Arc<Bound>> {
+        let used: FxHashSet<u32> = self.methods.iter().filter_map(|m| m.bound).collect();
+        let all = self.bound.iter().enumerate();
+        all.filter_map(move |(place, bound)| used.contains(&(place as u32)).then_some(bound))
+    }
+
+    /// What planned calls are redirected to, each once, with its place.
+    pub fn redirects_here(&self) -> impl Iterator<Item = (u32, &Arc<Redirect>)> {
+        let used: FxHashSet<u32> = self.calls.iter().map(|call| call.redirect).collect();
+        let all = (0..).zip(&self.redirects);
+        all.filter(move |(place, _)| used.contains(place))
+    }
+
     /// The own hooks of a method that is planned.
     pub fn bound(&self, planned: &Planned) -> Option<&Bound> {
         planned.bound.map(|place| &*self.bound[place as usize])
@@ -194,6 +208,27 @@ impl Plan {
     /// How many types the scan has shown.
     pub fn types(&self) -> u32 {
         self.types
+    }
+
+    /// Leaves planned methods as they are; `name` gives name and descriptor of a method by the numbers of its type and its own.
+    pub fn leave_methods(
+        &mut self,
+        reason: Reason,
+        leaves: impl Fn(&Plan, &Planned) -> bool,
+        name: impl Fn(u32, u32) -> CrateResult<String>,
+    ) -> CrateResult<()> {
+        let methods = std::mem::take(&mut self.methods);
+        let (left, kept): (Vec<_>, Vec<_>) = (methods.into_iter()).partition(|m| leaves(self, m));
+        self.methods = kept;
+        for planned in left {
+            self.skipped.push(Skipped {
+                ty: planned.ty,
+                index: planned.index,
+                method: name(planned.ty, planned.index)?,
+                reason,
+            });
+        }
+        Ok(())
     }
 
     /// Leaves planned calls as they are; `name` gives name and descriptor of a method by the numbers of its type and its own.
@@ -272,7 +307,7 @@ pub struct Own<'a> {
     pub binder: Binder<'a>,
     /// The file name of the artifact.
     pub artifact: &'a str,
-    /// The package of adapters (JVM, dex).
+    /// What names of adapters begin with, package and all (JVM, dex).
     pub adapters: &'a str,
     /// Dex files are planned.
     pub is_dex: bool,
@@ -1083,7 +1118,7 @@ slower-than = \"2ms\"
             let own = Own {
                 binder,
                 artifact: "app.jar",
-                adapters: "weave/hooks",
+                adapters: "weave/hooks/",
                 is_dex: false,
             };
             let mut planner = Planner::new(&artifact, &base_of, false).with_own(own);

@@ -232,7 +232,8 @@ impl Manifest {
         }
     }
 
-    fn add_clause(&mut self, header: &str, clause: &str) {
+    /// Adds a clause to a header of OSGi's.
+    pub fn add_clause(&mut self, header: &str, clause: &str) {
         let old = self.get(header).unwrap_or_default();
         match old.trim() {
             "" => self.set(header, clause),

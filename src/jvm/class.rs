@@ -3,7 +3,7 @@
 use crate::aspect::joinpoint::EachName;
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Kind, Result};
-use crate::jvm::pool::{Known, Pool};
+use crate::jvm::pool::{Known, Pool, tag};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -223,6 +223,23 @@ impl<'a> Class<'a> {
                 each(&mutf8(name));
             }
         }
+    }
+
+    /// The classes that its `Class` constants name; of an array the class of its elements.
+    pub fn named_classes(&self) -> Result<Vec<Cow<'a, str>>> {
+        let constants = (1..self.pool.count()).filter(|&i| self.pool.tag(i) == Some(tag::CLASS));
+        let mut named = Vec::new();
+        for index in constants {
+            let name = self.pool.class_name(index)?;
+            let dimensions = name.iter().take_while(|b| **b == b'[').count();
+            let element = &name[dimensions..];
+            let element = match element.len() == name.len() {
+                true => Some(name),
+                false => (element.strip_prefix(b"L")).and_then(|e| e.strip_suffix(b";")),
+            };
+            named.extend(element.map(mutf8));
+        }
+        Ok(named)
     }
 
     /// Source file name, or empty (JVMS 4.7.10).

@@ -44,6 +44,48 @@ pub fn add_requires(bytes: &[u8], module: &str) -> Result<Option<Vec<u8>>> {
     .map(Some)
 }
 
+/// Exports a package to everybody; `None` if it is exported already.
+pub fn add_exports(bytes: &[u8], package: &str) -> Result<Option<Vec<u8>>> {
+    let class = Class::parse(bytes)?;
+    let Some(attribute) = find(&class, "Module")? else {
+        return Err(Error::malformed(
+            class.attributes,
+            "module-info without a Module attribute",
+        ));
+    };
+    let mut cursor = Cursor::new(attribute.data);
+    // module_name_index, module_flags, module_version_index
+    cursor.take(6)?;
+    let requires = cursor.be_u16()?;
+    cursor.take(usize::from(requires) * 6)?;
+    let count_at = cursor.position();
+    let count = cursor.be_u16()?;
+    for _ in 0..count {
+        let name = class.pool.package_name(cursor.be_u16()?)?;
+        if name == package.as_bytes() {
+            return Ok(None);
+        }
+        cursor.take(2)?;
+        let to = cursor.be_u16()?;
+        cursor.take(usize::from(to) * 2)?;
+    }
+    let mut additions = room(&class)?;
+    let name = additions.utf8(package);
+    let [hi, lo] = additions.named(tag::PACKAGE, name).to_be_bytes();
+    // No flags, to nobody by name.
+    let entry = [hi, lo, 0, 0, 0, 0];
+    insert(
+        &class,
+        attribute,
+        count_at,
+        count,
+        cursor.position(),
+        &entry,
+        &additions,
+    )
+    .map(Some)
+}
+
 /// Adds a package (`weave/runtime`) to the `ModulePackages` attribute; `None` if the class has no such attribute, which
 /// is optional, or lists the package already.
 pub fn add_package(bytes: &[u8], package: &str) -> Result<Option<Vec<u8>>> {

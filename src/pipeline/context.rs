@@ -55,10 +55,10 @@ impl Context<'_> {
         self.own.is_none_or(Own::fits)
     }
 
-    /// What own hooks need beside the classes of a class path.
-    pub(crate) fn own_members(&self, needs: &Needs) -> Result<BTreeMap<String, Vec<u8>>> {
+    /// The members of own hooks' libraries for classes that need this.
+    pub(crate) fn own_members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
         self.own
-            .map_or(Ok(BTreeMap::new()), |own| own.members(needs))
+            .map_or_else(BTreeMap::new, |own| own.members(needs).clone())
     }
 
     /// What is laid beside woven assemblies: file name and data.

@@ -26,6 +26,7 @@ mod native;
 mod outcome;
 mod own;
 mod publish;
+mod reaches;
 mod run;
 mod verify;
 mod worker;

@@ -20,15 +20,12 @@ use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The package of adapters.
-pub(crate) const ADAPTERS: &str = "weave/hooks";
 
 /// What is declared in classes, dex files and assemblies: hooks of the one cannot be called from the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,17 +148,19 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// What a class path needs for classes that need this: adapters, and the libraries that are embedded. Path and data,
-    /// ascending.
-    pub(crate) fn members(&self, needs: &Needs) -> Result<BTreeMap<String, Vec<u8>>> {
-        let mut members = BTreeMap::new();
-        if needs.hooks {
-            members.extend(self.embedded.classes.clone());
+    /// The members of libraries that classes need that need this: path and data, ascending.
+    pub(crate) fn members(&self, needs: &Needs) -> &BTreeMap<String, Vec<u8>> {
+        static NONE: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        match needs.hooks {
+            true => &self.embedded.classes,
+            false => &NONE,
         }
-        for (class, made) in needs.adapters.iter().chain(&needs.redirects) {
-            members.insert(format!("{class}.class"), made.bytes()?);
-        }
-        Ok(members)
+    }
+
+    /// Whether one of these calls needs a library that goes into the output.
+    pub(crate) fn embeds<'c>(&self, mut calls: impl Iterator<Item = &'c Call>) -> bool {
+        let path = |call: &'c Call| Some(format!("{}.class", call.hook.owner.name()?));
+        calls.any(|call| path(call).is_some_and(|path| self.embedded.classes.contains_key(&path)))
     }
 
     /// What goes beside dex files that need this.
@@ -174,12 +173,7 @@ impl<'a> Own<'a> {
 
     /// The packages of all that [`Own::members`] may give, with slashes.
     pub(crate) fn packages(&self) -> BTreeSet<&str> {
-        let classes = self.embedded.classes.keys();
-        let packages = classes.filter_map(|name| {
-            let class = name.ends_with(".class").then_some(name)?;
-            Some(class.rsplit_once('/')?.0)
-        });
-        packages.chain([ADAPTERS]).collect()
+        embedded::packages(&self.embedded.classes)
     }
 
     /// Shows a hash all that decides what comes of an artifact: what hooks there are, and the libraries.
@@ -237,97 +231,86 @@ pub(crate) struct Needs {
     pub(crate) hooks: bool,
     /// Some method calls the hook library itself: it records values, a rule names a hook there, or a call is recorded.
     library: bool,
-    /// The adapters that are called, by their classes.
-    pub(crate) adapters: BTreeMap<Box<str>, MadeClass>,
-    /// What is called instead of methods, by its classes.
-    pub(crate) redirects: BTreeMap<Box<str>, MadeClass>,
+    /// Some hook is called through an adapter.
+    guard: bool,
 }
 
+/// The classes that weaving makes for a class, by their names.
+pub(crate) type Generated = BTreeMap<Box<str>, MadeClass>;
+
 /// A class that weaving makes.
-#[derive(Clone, Deserialize)]
-#[serde(from = "Vec<u8>")]
+#[derive(Clone)]
 pub(crate) enum MadeClass {
     Adapter(Arc<Hook>, Adapter),
-    /// And its id, if it is recorded.
+    /// What is called instead of a method. And its id, if it is recorded.
     Redirect(Arc<Redirect>, u32),
     /// What looks at exceptions for it.
     Test(Arc<Redirect>),
-    /// As it was made before.
-    Known(Vec<u8>),
 }
 
 impl MadeClass {
-    fn bytes(&self) -> Result<Vec<u8>> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
         match self {
             MadeClass::Adapter(hook, adapter) => Ok(jvm::adapter(hook, adapter)),
             MadeClass::Redirect(redirect, id) => jvm::redirect_class(redirect, *id),
             MadeClass::Test(redirect) => jvm::test_class_of(redirect).ok_or_else(|| {
                 Error::new(Kind::Unsupported, "a hook of exceptions without a type")
             }),
-            MadeClass::Known(bytes) => Ok(bytes.clone()),
         }
     }
 }
 
-impl From<Vec<u8>> for MadeClass {
-    fn from(bytes: Vec<u8>) -> MadeClass {
-        MadeClass::Known(bytes)
+/// The classes that a class needs that is woven by this plan.
+pub(crate) fn generated(plan: &Plan) -> Generated {
+    let mut generated = Generated::new();
+    for call in calls(plan) {
+        if let Some(adapter) = &call.adapter
+            && !generated.contains_key(&*adapter.class)
+        {
+            let made = MadeClass::Adapter(Arc::clone(&call.hook), adapter.clone());
+            generated.insert((*adapter.class).into(), made);
+        }
     }
+    for (place, redirect) in plan.redirects_here() {
+        if let Some(class) = &redirect.class {
+            let made = MadeClass::Redirect(Arc::clone(redirect), plan.call_id(place));
+            generated.insert((**class).into(), made);
+            if let Some(test) = jvm::test_class(redirect) {
+                generated.insert(test.into(), MadeClass::Test(Arc::clone(redirect)));
+            }
+        }
+    }
+    generated
 }
 
-impl Serialize for MadeClass {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let bytes = self.bytes().map_err(serde::ser::Error::custom)?;
-        bytes.serialize(serializer)
-    }
+/// The calls of own hooks in a plan.
+fn calls(plan: &Plan) -> impl Iterator<Item = &Call> {
+    let bound = plan.bound_here().flat_map(|bound| bound.all());
+    let redirects = (plan.redirects_here()).flat_map(|(_, redirect)| redirect.calls());
+    bound.chain(redirects)
 }
 
 impl Needs {
     /// What the methods of a plan need.
     pub(crate) fn of(plan: &Plan) -> Needs {
-        let mut needs = Needs::default();
-        for bound in &plan.bound {
-            needs.hooks = true;
-            needs.see(bound.all());
-        }
-        for (place, redirect) in plan.redirects.iter().enumerate() {
-            needs.hooks = true;
-            needs.library |= redirect.recorded.is_some();
-            needs.see(redirect.calls());
-            if let Some(class) = &redirect.class {
-                let made = MadeClass::Redirect(Arc::clone(redirect), plan.call_id(place as u32));
-                needs.redirects.insert((**class).into(), made);
-                if let Some(test) = jvm::test_class(redirect) {
-                    let made = MadeClass::Test(Arc::clone(redirect));
-                    needs.redirects.insert(test.into(), made);
-                }
-            }
-        }
-        needs
-    }
-
-    fn see<'c>(&mut self, calls: impl Iterator<Item = &'c Call>) {
-        for call in calls {
-            self.library |= call.hook.owner.name().is_some_and(is_of_runtime);
-            if let Some(adapter) = &call.adapter
-                && !self.adapters.contains_key(&*adapter.class)
-            {
-                let bound = MadeClass::Adapter(Arc::clone(&call.hook), adapter.clone());
-                self.adapters.insert((*adapter.class).into(), bound);
-            }
+        let recorded = (plan.redirects_here()).any(|(_, redirect)| redirect.recorded.is_some());
+        Needs {
+            hooks: plan.bound_here().next().is_some() || plan.redirects_here().next().is_some(),
+            library: recorded
+                || calls(plan).any(|call| call.hook.owner.name().is_some_and(is_of_runtime)),
+            guard: calls(plan).any(|call| call.adapter.is_some()),
         }
     }
 
     /// Whether the code calls the hook library, apart from the recorded pair of methods.
     pub(crate) fn calls_library(&self) -> bool {
-        self.library || !self.adapters.is_empty()
+        self.library || self.guard
     }
 
     pub(crate) fn add(&mut self, other: Needs) {
         self.library |= other.library;
         self.hooks |= other.hooks;
-        self.adapters.extend(other.adapters);
-        self.redirects.extend(other.redirects);
+        self.guard |= other.guard;
     }
 }
 

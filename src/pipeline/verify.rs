@@ -11,8 +11,10 @@ use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
 use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::native::not_woven;
+use crate::pipeline::reaches::{self, Place};
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// What verification found.
@@ -26,7 +28,12 @@ pub struct Verified {
     pub failures: Vec<Error>,
     /// Classes that the second reader refuses although the first finds nothing wrong, with its reason.
     pub unjudged: Vec<String>,
+    /// The classes of the JVM, where they lie.
+    places: Vec<Place>,
 }
+
+/// Classes of which all is asked for that they name.
+type Whole = FxHashSet<Box<str>>;
 
 impl Verified {
     fn add(&mut self, other: Verified) {
@@ -34,19 +41,40 @@ impl Verified {
         self.methods += other.methods;
         self.failures.extend(other.failures);
         self.unjudged.extend(other.unjudged);
+        self.places.extend(other.places);
     }
 }
 
 /// Verifies a class file, an assembly, a dex file, an archive or a folder.
 pub fn verify(path: &Path) -> Result<Verified> {
+    let mut verified = look(path, &Whole::default())?;
+    let hooks = reaches::hooks(&verified.places);
+    if !hooks.is_empty() {
+        // Which classes are hooks is known by their callers alone.
+        verified.places = look(path, &hooks)?.places;
+    }
+    let is_ear = path.join("META-INF/application.xml").exists();
+    let unseen = reaches::unseen(&verified.places, is_ear);
+    verified.failures.extend(unseen);
+    verified.places = Vec::new();
+    Ok(verified)
+}
+
+fn look(path: &Path, whole: &Whole) -> Result<Verified> {
     let name = artifact_name(path);
     if !path.is_dir() {
         let input = Input::open(path)?;
         if Format::of(&input) == Format::Zip {
             let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*name))?;
-            return Ok(whole(&archive, &name));
+            return Ok(outermost(&archive, &name, whole));
         }
-        return file(&input, &name).ok_or_else(|| not_woven(&input).in_artifact(name));
+        let verified = file(&input, &name, whole);
+        let verified = verified.ok_or_else(|| not_woven(&input).in_artifact(name))?;
+        // What surrounds it is not known.
+        return Ok(Verified {
+            places: Vec::new(),
+            ..verified
+        });
     }
     let files = folder::list(path)?.files;
     let of_each: Vec<Result<Verified>> = (files.par_iter())
@@ -54,10 +82,10 @@ pub fn verify(path: &Path) -> Result<Verified> {
             let input = Input::open(&entry.path)?;
             let label = format!("{name}/{}", entry.name);
             if Format::of(&input) != Format::Zip {
-                return Ok(file(&input, &label).unwrap_or_default());
+                return Ok(file(&input, &label, whole).unwrap_or_default());
             }
             Ok(match Archive::open(&input) {
-                Ok(archive) => whole(&archive, &label),
+                Ok(archive) => outermost(&archive, &label, whole),
                 Err(e) => Verified {
                     failures: vec![e.in_artifact(label)],
                     ..Verified::default()
@@ -73,9 +101,13 @@ pub fn verify(path: &Path) -> Result<Verified> {
 }
 
 /// Verifies what is no archive; `None` where there is nothing to verify.
-fn file(bytes: &[u8], label: &str) -> Option<Verified> {
+fn file(bytes: &[u8], label: &str, whole: &Whole) -> Option<Verified> {
+    let mut places = Vec::new();
     let mut verdict = match Format::of(bytes) {
-        Format::Class => jvm::verify::verify(bytes),
+        Format::Class => {
+            places.extend(reaches::place(bytes, label, whole));
+            jvm::verify::verify(bytes)
+        }
         Format::Pe if cil::is_assembly(bytes) => cil::verify::verify(bytes),
         Format::Dex => dex::verify(bytes),
         Format::Pe | Format::Zip | Format::Other => return None,
@@ -91,25 +123,31 @@ fn file(bytes: &[u8], label: &str) -> Option<Verified> {
         unjudged: (verdict.unjudged.into_iter())
             .map(|why| format!("{label}: {why}"))
             .collect(),
+        places,
     })
 }
 
-fn whole(archive: &Archive<'_>, label: &str) -> Verified {
+fn outermost(archive: &Archive<'_>, label: &str, whole: &Whole) -> Verified {
     let mut room = room_for_nested(archive.bytes().len());
-    members(archive, label, 0, &mut room)
+    members(archive, (label, whole), 0, &mut room)
 }
 
 /// `room`: how many bytes the archives in it may still unpack to. They are taken one after the other, so that what
 /// does not fit is the same with any number of threads.
-fn members(archive: &Archive<'_>, label: &str, depth: usize, room: &mut u64) -> Verified {
+fn members(
+    archive: &Archive<'_>,
+    (label, whole): (&str, &Whole),
+    depth: usize,
+    room: &mut u64,
+) -> Verified {
     let of_each: Vec<Option<Verified>> = archive
         .members()
         .par_iter()
-        .map(|m| member(m, label))
+        .map(|m| member(m, label, whole))
         .collect();
     let mut verified = Verified::default();
     for (member, found) in archive.members().iter().zip(of_each) {
-        verified.add(found.unwrap_or_else(|| nested(member, label, depth, room)));
+        verified.add(found.unwrap_or_else(|| nested(member, (label, whole), depth, room)));
     }
     verified
 }
@@ -123,7 +161,7 @@ fn failed(member: &Member<'_>, label: &str, e: Error) -> Verified {
 }
 
 /// Verifies a member; `None` for what may be an archive.
-fn member(member: &Member<'_>, label: &str) -> Option<Verified> {
+fn member(member: &Member<'_>, label: &str, whole: &Whole) -> Option<Verified> {
     let path = format!("{label}!/{}", member.name());
     let unpack = |f: &dyn Fn(&[u8]) -> Verified| {
         Some(with_worker(|w| {
@@ -142,7 +180,7 @@ fn member(member: &Member<'_>, label: &str) -> Option<Verified> {
         .iter()
         .any(|s| member.name().ends_with(s))
     {
-        return unpack(&|bytes| file(bytes, &path).unwrap_or_default());
+        return unpack(&|bytes| file(bytes, &path, whole).unwrap_or_default());
     }
     if !is_archive_name(member.name()) {
         return unpack(&|_| Verified::default());
@@ -151,7 +189,12 @@ fn member(member: &Member<'_>, label: &str) -> Option<Verified> {
 }
 
 /// Verifies what may be an archive in an archive.
-fn nested(member: &Member<'_>, label: &str, depth: usize, room: &mut u64) -> Verified {
+fn nested(
+    member: &Member<'_>,
+    (label, whole): (&str, &Whole),
+    depth: usize,
+    room: &mut u64,
+) -> Verified {
     if member.size() > *room {
         let what = "the archives nested in the file unpack to more than 32 times its size";
         return failed(member, label, Error::new(Kind::Unsupported, what));
@@ -168,7 +211,7 @@ fn nested(member: &Member<'_>, label: &str, depth: usize, room: &mut u64) -> Ver
     match Archive::open(&bytes) {
         Ok(inner) if depth + 1 < MAX_DEPTH => {
             let path = format!("{label}!/{}", member.name());
-            members(&inner, &path, depth + 1, room)
+            members(&inner, (&path, whole), depth + 1, room)
         }
         Ok(_) => {
             let what = format!("archives nest deeper than {MAX_DEPTH} levels");

@@ -12,6 +12,7 @@ mod hooks;
 mod ids;
 #[path = "../support/jdk.rs"]
 mod jdk;
+mod layouts;
 mod outputs;
 mod safety;
 mod sections;

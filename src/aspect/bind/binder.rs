@@ -35,7 +35,7 @@ pub struct Subject<'a> {
     pub is_async: bool,
     /// The file that it is in.
     pub artifact: &'a str,
-    /// The package of adapters (JVM, dex).
+    /// What names of adapters begin with, package and all (JVM, dex).
     pub adapters: &'a str,
     /// Why its body cannot become a method of its own, if so.
     pub keeps_body: Option<&'static str>,
@@ -48,7 +48,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A method of which nothing else is to be said: its type and name, and the artifact with the package of adapters.
+    /// A method of which nothing else is to be said: its type and name, and the artifact with the beginning of adapters' names.
     pub fn new(
         (ty, name): (&'a str, &'a str),
         signature: &'a Signature,
@@ -1607,7 +1607,7 @@ fn integer(value: i64, prim: Prim) -> Option<Source> {
 
 /// The class of an adapter: named by the hook's method, and by a hash over all that is in it.
 pub(super) fn adapter_class(
-    package: &str,
+    prefix: &str,
     hook: &Hook,
     guard: bool,
     recursion: bool,
@@ -1631,7 +1631,7 @@ pub(super) fn adapter_class(
         .filter(|c| c.is_ascii_alphanumeric())
         .collect();
     format!(
-        "{package}/{name}_{:02x}{:02x}{:02x}{:02x}",
+        "{prefix}{name}_{:02x}{:02x}{:02x}{:02x}",
         digest[0], digest[1], digest[2], digest[3]
     )
     .into()
@@ -1639,7 +1639,7 @@ pub(super) fn adapter_class(
 
 /// The class of the method that is called instead: named by the callee, and by a hash over all that is in it.
 fn redirect_class(
-    package: &str,
+    prefix: &str,
     callee: &Callee,
     (replace, bound, recorded): (
         &Option<Replacement>,
@@ -1670,7 +1670,7 @@ fn redirect_class(
         None => "call",
         Some(_) => "at",
     };
-    format!("{package}/{what}_{name}_{digits}").into()
+    format!("{prefix}{what}_{name}_{digits}").into()
 }
 
 /// All that is bound at a call. Nothing lies around a body there, and names stay what they were before that could be.

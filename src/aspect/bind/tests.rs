@@ -229,7 +229,7 @@ fn bind_switched(
     let subject = Subject {
         keeps_body: (name == "old").then_some("it is old"),
         switched,
-        ..Subject::new(("app/Db", name), method, ("app.jar", "weave/hooks"))
+        ..Subject::new(("app/Db", name), method, ("app.jar", "weave/hooks/"))
     };
     binder
         .bind(&meets, &subject)
@@ -833,7 +833,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         ..Subject::new(
             ("java/util/Map", "get"),
             &signature,
-            ("app.jar", "weave/hooks"),
+            ("app.jar", "weave/hooks/"),
         )
     };
     binder
@@ -1153,7 +1153,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
     let signature = callee.signature();
     let subject = Subject {
         is_call: true,
-        ..Subject::new(("App.Store", "Get"), &signature, ("App.dll", "<Weave>"))
+        ..Subject::new(("App.Store", "Get"), &signature, ("App.dll", "<Weave>/"))
     };
     let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
     bound.unwrap_or_else(|wrong| panic!("{}", wrong[0].title))
@@ -1614,7 +1614,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         shown: "field-set in app.Main.main",
     };
     binder
-        .bind_point((0, name, own), &at, ("app.jar", "weave/hooks"))
+        .bind_point((0, name, own), &at, ("app.jar", "weave/hooks/"))
         .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
 }
 

@@ -150,6 +150,15 @@ const REASONS: [Reason; 19] = [
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.
 const RUNTIME: [&[u8]; 3] = [b"weave.runtime.", b"weave.hooks.", b"Weave.Runtime."];
 
+/// What the simple name of a class begins with that weaving makes beside the class that calls it (JVM).
+pub const GENERATED: &str = "weave$hooks$";
+
+/// Whether weaving made a class, by its internal name.
+pub fn is_generated(name: &str) -> bool {
+    let simple = name.rfind('/').map_or(0, |slash| slash + 1);
+    name[simple..].starts_with(GENERATED)
+}
+
 /// One table of a rule, on the way from artifact to method.
 #[derive(Clone, Copy)]
 struct Clause<'a> {
@@ -531,7 +540,10 @@ impl<'a> ArtifactMatcher<'a> {
             || (shown.as_ref()).is_some_and(|shown| {
                 Name::with(shown, |shown| self.prefilter.type_may_match(shown))
             });
-        if !may_match || RUNTIME.iter().any(|own| name.whole.starts_with(own)) {
+        if !may_match
+            || RUNTIME.iter().any(|own| name.whole.starts_with(own))
+            || is_generated(ty.name)
+        {
             return Vec::new();
         }
         let mut left: Vec<Clause<'a>> = Vec::new();

@@ -242,6 +242,8 @@ fn what_is_skipped_unless_named() {
     for own in [
         "weave/runtime/Hooks",
         "weave/hooks/begin_1f2e3d4c",
+        "com/acme/weave$hooks$begin_1f2e3d4c",
+        "weave$hooks$begin_1f2e3d4c",
         "Weave.Runtime.Hooks",
     ] {
         assert_eq!(verdict(&[any], &fake(own, "enter")), Verdict::Unmatched);

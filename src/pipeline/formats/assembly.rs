@@ -11,7 +11,7 @@ use crate::in_order::InOrder;
 use crate::pipeline::cache::{Cache, Entry};
 use crate::pipeline::context::{Context, Platform};
 use crate::pipeline::format::file_name;
-use crate::pipeline::formats::plan::{Scanned, plan};
+use crate::pipeline::formats::plan::{ADAPTERS, Scanned, plan};
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::{TouchedCall, touched_calls};
@@ -342,6 +342,7 @@ impl<'i, 'a> File<'i, 'a> {
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let part = |types: Range<u32>| {
             let scanned = Scanned {
+                adapters: ADAPTERS,
                 platform: Platform::DotNet,
                 code: Code::Assembly,
                 first: types.start,

@@ -1,9 +1,10 @@
 //! One class: prefilter, scan, match; then, with its ids, weave.
 
-use crate::aspect::advice::Advice;
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::call::Call;
 use crate::aspect::joinpoint::Visitor;
 use crate::aspect::plan::{Plan, Planned};
-use crate::aspect::pointcut::ArtifactMatcher;
+use crate::aspect::pointcut::{ArtifactMatcher, GENERATED};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm;
@@ -11,7 +12,9 @@ use crate::pipeline::context::Context;
 use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::Touched;
-use crate::pipeline::own::{Code, Needs};
+use crate::pipeline::library::layout::Unseen;
+use crate::pipeline::own;
+use crate::pipeline::own::{Code, Generated, Needs};
 
 /// A class that the rules have something to say about.
 pub(crate) struct PlannedClass<'a> {
@@ -27,6 +30,8 @@ pub(crate) struct TouchedClass {
     pub(crate) needs_library: bool,
     /// What its own hooks need.
     pub(crate) needs: Needs,
+    /// The classes through which it calls hooks.
+    pub(crate) generated: Generated,
     pub(crate) ty: Touched,
 }
 
@@ -35,6 +40,7 @@ pub(crate) fn plan_class<'a>(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     bytes: &'a [u8],
+    unseen: Unseen,
 ) -> Result<Option<PlannedClass<'a>>> {
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
@@ -45,12 +51,18 @@ pub(crate) fn plan_class<'a>(
     }
     let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, 0);
     let scan = |visitor: &mut dyn Visitor| jvm::scan(&class, visitor);
+    // Beside the class: there the same loader finds it, in the same module, and it may name what the class may.
+    let name = class.name();
+    let package = &name[..name.rfind('/').map_or(0, |slash| slash + 1)];
+    let adapters = format!("{package}{GENERATED}");
     let scanned = Scanned {
+        adapters: &adapters,
         platform: cx.classes_on,
         code: Code::Class,
         first: 0,
     };
-    let plan = plan(cx, matcher, &base_of, scanned, scan)?;
+    let mut plan = plan(cx, matcher, &base_of, scanned, scan)?;
+    leave_unseen(cx, &class, &mut plan, unseen)?;
     let is_touched = !plan.is_empty() || !plan.matched.is_empty();
     Ok(is_touched.then_some(PlannedClass { class, plan }))
 }
@@ -82,6 +94,7 @@ impl PlannedClass<'_> {
                 bytes: None,
                 needs_library: false,
                 needs: Needs::default(),
+                generated: Generated::default(),
                 ty,
             }));
         }
@@ -92,9 +105,9 @@ impl PlannedClass<'_> {
             Some(bytes) => jvm::weave(&jvm::Class::parse(bytes)?, &plan, scratch)?,
         };
         let bytes = woven.bytes.or(redirected);
-        let needs = match bytes {
-            Some(_) => Needs::of(&plan),
-            None => Needs::default(),
+        let (needs, generated) = match bytes {
+            Some(_) => (Needs::of(&plan), own::generated(&plan)),
+            None => Default::default(),
         };
         let (values, roots, switched) = (plan.values(), plan.root_ids(), plan.switched_ids());
         let mut ty = Touched::new(woven.ty, std::mem::take(&mut plan.skipped));
@@ -110,10 +123,43 @@ impl PlannedClass<'_> {
             needs_library: bytes.is_some()
                 && (plan.methods.iter().any(calls) || needs.calls_library()),
             needs,
+            generated,
             bytes,
             ty,
         }))
     }
+}
+
+/// Leaves what would call hooks that the class does not see.
+fn leave_unseen(
+    cx: &Context<'_>,
+    class: &jvm::Class<'_>,
+    plan: &mut Plan,
+    unseen: Unseen,
+) -> Result<()> {
+    let all = match unseen {
+        Unseen::Nothing => return Ok(()),
+        Unseen::Own => false,
+        // Otherwise it is somewhere else.
+        Unseen::Library => cx.runtime,
+    };
+    let reason = Reason::LibraryUnseen;
+    let name = |_, index| {
+        let (name, descriptor) = class.describe(index)?;
+        Ok(name + &descriptor)
+    };
+    let embeds = |calls: &mut dyn Iterator<Item = &Call>| cx.own.is_some_and(|o| o.embeds(calls));
+    let leaves = |plan: &Plan, planned: &Planned| {
+        let bound = plan.bound(planned);
+        all || bound.is_some_and(|bound| embeds(&mut bound.all()))
+    };
+    plan.leave_methods(reason, leaves, name)?;
+    let left = plan.calls.iter().filter(|call| {
+        let redirect = &plan.redirects[call.redirect as usize];
+        all || embeds(&mut redirect.calls())
+    });
+    let left: Vec<_> = left.map(|&call| (call, reason)).collect();
+    plan.leave_calls(&left, name)
 }
 
 /// The class with the planned calls redirected, if any can be; those that cannot leave the plan.

@@ -8,7 +8,7 @@ use crate::aspect::woven::WovenType;
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::context::{Context, Platform};
-use crate::pipeline::formats::plan::{Scanned, plan};
+use crate::pipeline::formats::plan::{ADAPTERS, Scanned, plan};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::{Touched, complete, touched_calls};
 use crate::pipeline::own::{Code, Needs};
@@ -107,6 +107,7 @@ impl<'f> PlannedDex<'f> {
         }
         let scan = |visitor: &mut dyn Visitor| dex::scan(&dex, visitor);
         let scanned = Scanned {
+            adapters: ADAPTERS,
             platform: Platform::Android,
             code: Code::Dex,
             first: 0,

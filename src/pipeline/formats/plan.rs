@@ -8,15 +8,20 @@ use crate::aspect::plan::{self, BaseOf, Plan, Planner};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::error::Result;
 use crate::pipeline::context::{Context, Platform};
-use crate::pipeline::own::{ADAPTERS, Code};
+use crate::pipeline::own::Code;
+
+/// What names of adapters begin with that lie in the file of their callers anyway, all in one package (dex, .NET).
+pub(crate) const ADAPTERS: &str = "weave/hooks/";
 
 /// What is scanned.
 #[derive(Clone, Copy)]
-pub(crate) struct Scanned {
+pub(crate) struct Scanned<'s> {
     pub(crate) platform: Platform,
     pub(crate) code: Code,
     /// The number of the first type.
     pub(crate) first: u32,
+    /// What names of adapters begin with.
+    pub(crate) adapters: &'s str,
 }
 
 /// Scans some types, and decides what to weave. `base_of` gives the ids.
@@ -24,7 +29,7 @@ pub(crate) fn plan(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     base_of: BaseOf<'_>,
-    scanned: Scanned,
+    scanned: Scanned<'_>,
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
     let may_reach = |hook: &Hook| cx.own.is_none_or(|own| own.may_reach(scanned.code, hook));
@@ -44,7 +49,7 @@ pub(crate) fn plan(
                 },
             },
             artifact: matcher.artifact(),
-            adapters: ADAPTERS,
+            adapters: scanned.adapters,
             is_dex: scanned.code == Code::Dex,
         });
     }

@@ -16,6 +16,7 @@ use crate::pipeline::inputs::assembly_file::weave_assembly;
 use crate::pipeline::job::{Job, Meter, artifact_name};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::Library;
+use crate::pipeline::library::layout::Unseen;
 use crate::pipeline::native::not_woven;
 use crate::pipeline::publish::target::Target;
 use crate::pipeline::worker::with_worker;
@@ -107,6 +108,7 @@ fn weave_zip(
         is_unit: true,
         depth: 0,
         is_named: true,
+        unseen: Unseen::Nothing,
     };
     let types = job.types(cx.hierarchy, cx.own);
     let cache = job.cache.as_ref().filter(|_| cx.may_be_cached(ledger));
@@ -149,7 +151,7 @@ fn weave_loose_class(
 ) -> Result<Option<Vec<u8>>> {
     let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
     let mut weave = || {
-        let Some(mut planned) = plan_class(cx, &matcher, bytes)? else {
+        let Some(mut planned) = plan_class(cx, &matcher, bytes, Unseen::Nothing)? else {
             return Ok(None);
         };
         planned.claim(ledger)?;
@@ -157,7 +159,7 @@ fn weave_loose_class(
     };
     let woven = weave().map_err(|e: Error| e.in_artifact(name))?;
     let Some(class) = woven else { return Ok(None) };
-    if !class.needs.adapters.is_empty() || !class.needs.redirects.is_empty() {
+    if !class.generated.is_empty() {
         let what = "own hooks are called through a class that has no place beside a class file alone: weave its folder or \
                     jar, or say `guard = false` where the hooks reach nothing woven";
         return Err(Error::usage(what).in_artifact(name));

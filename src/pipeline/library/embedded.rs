@@ -6,9 +6,10 @@ use crate::container::jar::Manifest;
 use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
+use crate::jvm::{self, module_info};
 use crate::pipeline::format::file_name;
 use crate::symbols;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The library as a jar: package `weave.runtime`, module `weave.runtime`.
@@ -115,27 +116,32 @@ pub(crate) fn listed(list: &[u8], libraries: &[(&str, &[u8])]) -> Result<Option<
 }
 
 /// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library,
-/// and what own hooks need. With these it is an automatic module: it exports all packages, and reads what its hooks may use.
+/// and what own hooks need. It exports their packages, as a module and as a bundle. If they need more than the base module, it becomes
+/// an automatic module, which reads all others.
 pub(crate) fn jar_with_symbols(map: &[u8], own: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>> {
     let archive = Archive::open(JAR)?;
     let mut splicer = Splicer::new(&archive, Vec::with_capacity(JAR.len() + map.len() + 256));
+    let packages = packages(own);
+    let is_automatic = !own.is_empty() && !stands_on_base(own, &packages)?;
     for member in archive.members() {
-        let done = match file_name(member.name()) {
-            "module-info.class" if !own.is_empty() => splicer.drop(),
-            "MANIFEST.MF" if !own.is_empty() => {
-                let mut bytes = Vec::new();
-                member.read(&mut Codec::new(), member.size(), &mut bytes)?;
-                let mut manifest = Manifest::parse(&bytes);
-                manifest.set("Automatic-Module-Name", MODULE);
-                splicer.replace(&Packed::new(
-                    member.method(),
-                    &manifest.to_bytes(),
-                    &mut Codec::new(),
-                ))
-            }
-            _ => splicer.keep(),
+        let name = file_name(member.name());
+        if own.is_empty() || !["module-info.class", "MANIFEST.MF"].contains(&name) {
+            splicer.keep().map_err(internal)?;
+            continue;
+        }
+        let mut bytes = Vec::new();
+        member.read(&mut Codec::new(), member.size(), &mut bytes)?;
+        let new = match name {
+            "MANIFEST.MF" => Some(bundle_manifest(&bytes, &packages, is_automatic)),
+            _ if is_automatic => None,
+            _ => Some(exporting(bytes, &packages)?),
         };
-        done.map_err(internal)?;
+        let packed = new.map(|bytes| Packed::new(member.method(), &bytes, &mut Codec::new()));
+        match packed {
+            Some(packed) => splicer.replace(&packed),
+            None => splicer.drop(),
+        }
+        .map_err(internal)?;
     }
     let mut add = |name: &str, data: &[u8]| {
         let packed = Packed::new(Method::Stored, data, &mut Codec::new());
@@ -144,4 +150,88 @@ pub(crate) fn jar_with_symbols(map: &[u8], own: &BTreeMap<String, Vec<u8>>) -> R
     add(symbols::MEMBER, map)?;
     own.iter().try_for_each(|(name, data)| add(name, data))?;
     splicer.finish().map_err(internal)
+}
+
+/// The packages of classes, with slashes.
+pub(crate) fn packages(members: &BTreeMap<String, Vec<u8>>) -> BTreeSet<&str> {
+    let classes = members.keys().filter(|name| name.ends_with(".class"));
+    classes
+        .filter_map(|name| Some(name.rsplit_once('/')?.0))
+        .collect()
+}
+
+/// The manifest of the library with own hooks in it: bundles find their packages here, and they find those of other bundles.
+fn bundle_manifest(before: &[u8], packages: &BTreeSet<&str>, is_automatic: bool) -> Vec<u8> {
+    let mut manifest = Manifest::parse(before);
+    if is_automatic {
+        manifest.set("Automatic-Module-Name", MODULE);
+    }
+    for package in packages {
+        manifest.add_clause("Export-Package", &package.replace('/', "."));
+    }
+    manifest.add_clause("DynamicImport-Package", "*");
+    manifest.to_bytes()
+}
+
+/// The module's descriptor with these packages exported.
+fn exporting(mut descriptor: Vec<u8>, packages: &BTreeSet<&str>) -> Result<Vec<u8>> {
+    for package in packages {
+        if let Some(more) = module_info::add_exports(&descriptor, package)? {
+            descriptor = more;
+        }
+    }
+    Ok(descriptor)
+}
+
+/// Whether hooks name no class but their own, those of the hook library and of the module `java.base`, and offer no services.
+fn stands_on_base(own: &BTreeMap<String, Vec<u8>>, packages: &BTreeSet<&str>) -> Result<bool> {
+    if own.keys().any(|name| name.starts_with("META-INF/")) {
+        return Ok(false);
+    }
+    let known = |class: &str| {
+        let package = class.rsplit_once('/').map_or("", |(package, _)| package);
+        package == PACKAGE || packages.contains(package) || is_of_base(package)
+    };
+    for (name, bytes) in own.iter().filter(|(name, _)| name.ends_with(".class")) {
+        // In no package, or of another Java version: no module has such.
+        if !name.contains('/') || name.starts_with("META-INF/") {
+            return Ok(false);
+        }
+        let named = jvm::Class::parse(bytes).and_then(|class| class.named_classes());
+        if !named.is_ok_and(|named| named.iter().all(|class| known(class))) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a package is of the module `java.base`, in every JDK since 9.
+fn is_of_base(package: &str) -> bool {
+    const ROOTS: [&str; 12] = [
+        "java/io",
+        "java/lang",
+        "java/math",
+        "java/net",
+        "java/nio",
+        "java/security",
+        "java/text",
+        "java/time",
+        "java/util",
+        "javax/crypto",
+        "javax/net",
+        "javax/security/auth",
+    ];
+    const ELSEWHERE: [&str; 6] = [
+        "java/lang/instrument",
+        "java/lang/management",
+        "java/net/http",
+        "java/util/logging",
+        "java/util/prefs",
+        "javax/security/auth/kerberos",
+    ];
+    let below = |root: &&str| {
+        let rest = package.strip_prefix(*root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    ROOTS.iter().any(|root| below(&root)) && !ELSEWHERE.iter().any(|root| below(&root))
 }

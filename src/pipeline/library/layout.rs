@@ -1,8 +1,12 @@
 //! How an archive or folder is run, and so where its hook library must lie for all its classes to see it.
 //!
+//! What weaving makes for a class lies beside it, in every layout. Libraries of one's own hooks lie with the hook library, if nothing is
+//! said of them here.
+//!
 //! | layout | hook library | symbols map |
 //! |---|---|---|
-//! | jar, Spring Boot jar | package at the root: the outermost class path, which nested loaders ask first | `META-INF/weave/symbols` |
+//! | jar | package at the root: the outermost class path, which nested loaders ask first | `META-INF/weave/symbols` |
+//! | Spring Boot jar (`BOOT-INF/`) | the same; own hooks in `BOOT-INF/classes/`, whose loader sees the application | the same |
 //! | jmod (begins with `JM`) | package in `classes/`, which becomes the module | in `classes/` |
 //! | war (`WEB-INF/`) | package in `WEB-INF/classes/`, seen by `WEB-INF/lib/*.jar` too | in `WEB-INF/classes/` |
 //! | ear (`META-INF/application.xml`) | jar in the library directory, seen by every module and web app | in that jar |
@@ -19,6 +23,8 @@ use crate::pipeline::library::embedded::JAR_NAME;
 pub(crate) enum Layout {
     /// Classes from the root.
     Jar,
+    /// Spring Boot's: a launcher at the root makes the loader of what lies in `BOOT-INF`.
+    Boot,
     /// A module for `jlink`, with classes, configuration and native code in sections.
     Jmod,
     /// A web application.
@@ -33,6 +39,41 @@ pub(crate) enum Layout {
     Aab,
     /// Jars that are run side by side, with no loader of their own.
     Bundle,
+}
+
+/// The exploded application that a file shows by its path: where it lies (with a slash at the end, or empty), and its layout.
+pub(crate) fn exploded(path: &str) -> Option<(&str, Layout)> {
+    [("WEB-INF/", Layout::War), ("BOOT-INF/", Layout::Boot)]
+        .into_iter()
+        .find_map(|(inside, layout)| {
+            let mut at = path.match_indices(inside).map(|(at, _)| at);
+            let at = at.find(|&at| at == 0 || path.as_bytes()[at - 1] == b'/')?;
+            Some((&path[..at], layout))
+        })
+}
+
+/// The innermost application that a path shows, up to its `WEB-INF/` or `BOOT-INF/`.
+pub(crate) fn last_exploded(path: &str) -> Option<&str> {
+    let ends = ["WEB-INF/", "BOOT-INF/"].into_iter().filter_map(|inside| {
+        let mut at = path.rmatch_indices(inside).map(|(at, _)| at);
+        let at = at.find(|&at| at == 0 || path.as_bytes()[at - 1] == b'/')?;
+        Some(at + inside.len())
+    });
+    ends.max().map(|end| &path[..end])
+}
+
+/// Where the classes of a Spring Boot application lie.
+const BOOT_CLASSES: &str = "BOOT-INF/classes/";
+
+/// What of the libraries the loader of a class does not see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Unseen {
+    #[default]
+    Nothing,
+    /// The libraries of own hooks.
+    Own,
+    /// The hook library, and those of own hooks.
+    Library,
 }
 
 /// Recognises a layout by the names of its files.
@@ -85,6 +126,8 @@ impl LayoutDetector {
             Layout::Apk
         } else if self.jars && !self.manifest && !self.classes {
             Layout::Bundle
+        } else if self.boot {
+            Layout::Boot
         } else {
             Layout::Jar
         }
@@ -93,7 +136,8 @@ impl LayoutDetector {
     /// The layout of a folder with the names seen: an unpacked application, or jars and classes side by side.
     pub(crate) fn folder(&self) -> Layout {
         match self.archive() {
-            Layout::Jar if !self.boot => Layout::Bundle,
+            // A Spring Boot application is one of those that lie in the folder.
+            Layout::Jar | Layout::Boot => Layout::Bundle,
             layout => layout,
         }
     }
@@ -114,7 +158,7 @@ impl Layout {
     /// Where the hook library goes. `library_directory`: where an ear keeps its libraries.
     pub(crate) fn home(self, library_directory: &str) -> Home {
         match self {
-            Layout::Jar => Home::Package(""),
+            Layout::Jar | Layout::Boot => Home::Package(""),
             Layout::Jmod => Home::Package("classes/"),
             Layout::War => Home::Package("WEB-INF/classes/"),
             Layout::Ear => Home::Jar(format!("{library_directory}/{JAR_NAME}")),
@@ -122,6 +166,29 @@ impl Layout {
             Layout::Apk => Home::Dex(""),
             Layout::Aab => Home::Dex("base/dex/"),
             Layout::Bundle => Home::Jar(JAR_NAME.to_owned()),
+        }
+    }
+
+    /// Where libraries of own hooks lie instead, so that they see the types of the application.
+    pub(crate) fn own_root(self) -> Option<&'static str> {
+        (self == Layout::Boot).then_some(BOOT_CLASSES)
+    }
+
+    /// Where the classes of an exploded application lie, which its loader searches, whatever starts it.
+    pub(crate) fn exploded_classes(self) -> &'static str {
+        match self {
+            Layout::War => "WEB-INF/classes/",
+            Layout::Boot => BOOT_CLASSES,
+            _ => "",
+        }
+    }
+
+    /// What a class of this path does not see.
+    pub(crate) fn unseen(self, path: &str) -> Unseen {
+        match self {
+            Layout::Boot if !path.starts_with("BOOT-INF/") => Unseen::Own,
+            Layout::War if !path.starts_with("WEB-INF/") => Unseen::Library,
+            _ => Unseen::Nothing,
         }
     }
 
@@ -154,6 +221,27 @@ pub(crate) fn library_directory(application_xml: &str) -> String {
     }
 }
 
+/// The folder that a class path names: the file's path without the class's own name.
+pub(crate) fn class_root(path: &str, type_name: &str) -> String {
+    path.strip_suffix(".class")
+        .and_then(|path| path.strip_suffix(type_name))
+        .filter(|root| root.is_empty() || root.ends_with('/'))
+        .map(unversioned)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// A root without the `META-INF/versions/N/` of a multi-release jar that was unpacked.
+pub(crate) fn unversioned(root: &str) -> &str {
+    let Some((before, version)) = root.strip_suffix('/').and_then(|r| r.rsplit_once('/')) else {
+        return root;
+    };
+    match before.strip_suffix("META-INF/versions") {
+        Some(root) if version.bytes().all(|b| b.is_ascii_digit()) => root,
+        _ => root,
+    }
+}
+
 /// The relative URL from the file `from` to the file `to`, both paths from one root.
 pub(crate) fn relative_url(from: &str, to: &str) -> String {
     let mut url = "../".repeat(from.matches('/').count());
@@ -177,7 +265,7 @@ mod tests {
         assert_eq!(of(&["META-INF/MANIFEST.MF", "a/B.class"]), Layout::Jar);
         assert_eq!(
             of(&["META-INF/MANIFEST.MF", "BOOT-INF/lib/a.jar", "l/L.class"]),
-            Layout::Jar
+            Layout::Boot
         );
         assert_eq!(of(&["WEB-INF/web.xml"]), Layout::War);
         assert_eq!(of(&["META-INF/application.xml", "a.war"]), Layout::Ear);
@@ -194,8 +282,34 @@ mod tests {
         assert_eq!(detect(&["BOOT-INF/lib/a.jar"]).folder(), Layout::Bundle);
         assert_eq!(
             detect(&["BOOT-INF/lib/a.jar", "l/L.class"]).folder(),
-            Layout::Jar
+            Layout::Bundle
         );
+    }
+
+    #[test]
+    fn exploded_applications() {
+        let of = |path| exploded(path).map(|(root, layout)| (root.to_owned(), layout));
+        let web = |root: &str| Some((root.to_owned(), Layout::War));
+        assert_eq!(of("webapps/x/WEB-INF/lib/a.jar"), web("webapps/x/"));
+        assert_eq!(of("WEB-INF/web.xml"), web(""));
+        assert_eq!(
+            of("BOOT-INF/lib/a.jar"),
+            Some((String::new(), Layout::Boot))
+        );
+        assert_eq!(of("XWEB-INF/lib/a.jar"), None);
+        assert_eq!(of("WEB-INF"), None);
+    }
+
+    #[test]
+    fn what_is_not_seen() {
+        assert_eq!(Layout::Boot.unseen("org/l/Launcher.class"), Unseen::Own);
+        assert_eq!(
+            Layout::Boot.unseen("BOOT-INF/classes/A.class"),
+            Unseen::Nothing
+        );
+        assert_eq!(Layout::War.unseen("org/l/Launcher.class"), Unseen::Library);
+        assert_eq!(Layout::War.unseen("WEB-INF/lib/a.jar"), Unseen::Nothing);
+        assert_eq!(Layout::Jar.unseen("A.class"), Unseen::Nothing);
     }
 
     #[test]
@@ -211,5 +325,15 @@ mod tests {
             library_directory("<library-directory>../..</library-directory>"),
             "lib"
         );
+    }
+
+    #[test]
+    fn class_roots() {
+        assert_eq!(class_root("com/acme/A.class", "com/acme/A"), "");
+        assert_eq!(class_root("x/classes/a/A.class", "a/A"), "x/classes/");
+        assert_eq!(class_root("x/META-INF/versions/11/a/A.class", "a/A"), "x/");
+        assert_eq!(class_root("META-INF/versions/11/a/A.class", "a/A"), "");
+        assert_eq!(class_root("odd.class", "a/A"), "");
+        assert_eq!(class_root("xa/A.class", "a/A"), "");
     }
 }

@@ -34,14 +34,15 @@ impl<'c> Lookup<'c> {
         bytes: &[u8],
     ) -> Lookup<'c> {
         let how = format!(
-            "{:?} {:?} {:?} {} {} {} {}",
+            "{:?} {:?} {:?} {} {} {} {} {:?}",
             spot.library,
             cx.classes_on,
             cx.effort,
             spot.is_unit,
             spot.is_named,
             cx.runtime,
-            cx.identity.is_some()
+            cx.identity.is_some(),
+            spot.unseen
         );
         let key = cache.key(&[types, spot.label.as_bytes(), how.as_bytes(), bytes]);
         let entry = cache.load(&key);

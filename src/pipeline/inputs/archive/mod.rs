@@ -21,11 +21,11 @@ use crate::pipeline::inputs::archive::steps::{Step, steps};
 use crate::pipeline::job::Meter;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::Touched;
-use crate::pipeline::library::layout::{Home, Layout, relative_url};
+use crate::pipeline::library::layout::{Home, Layout, Unseen, class_root, relative_url};
 use crate::pipeline::library::{Library, embedded};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::outcome::WarningKind;
-use crate::pipeline::own::Needs;
+use crate::pipeline::own::{Generated, MadeClass, Needs};
 use crate::pipeline::worker::{Worker, with_worker};
 use crate::symbols::{self, Carried};
 use rayon::prelude::*;
@@ -50,6 +50,8 @@ pub(crate) struct Spot<'a> {
     pub(crate) depth: usize,
     /// The user named this very file: what cannot be read in it is an error. Elsewhere it is data.
     pub(crate) is_named: bool,
+    /// What of the libraries it does not see.
+    pub(crate) unseen: Unseen,
 }
 
 impl Spot<'_> {
@@ -71,6 +73,7 @@ struct Item {
     packed: Option<Packed<Range<usize>>>,
     needs_library: bool,
     needs: Needs,
+    generated: Generated,
     touched: Touched,
 }
 
@@ -157,6 +160,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         signed_inside: Vec::new(),
         dex_library: DexLibrary::default(),
         renumbered: Vec::new(),
+        generated: BTreeMap::new(),
     };
     walk.run(meter)?;
     let woven = walk.finish(is_unit)?;
@@ -166,16 +170,18 @@ pub(crate) fn weave_archive<W: Write + Send>(
     Ok(woven)
 }
 
-/// Writes an archive without its signature, where another jar with classes of its packages has lost its own.
-pub(crate) fn without_signature<W: Write + Send>(
+/// Writes an archive without its signature, where another jar with classes of its packages has lost its own, or where its manifest says
+/// more now: how what it starts reaches the hook library.
+pub(crate) fn with_library<W: Write + Send>(
     label: &str,
     archive: &Archive<'_>,
+    library: &Library,
     open: Open<'_, W>,
 ) -> Result<W> {
     let survey = Survey::of(archive).map_err(|e| e.in_artifact(label))?;
     let rules = JarRules {
         survey: &survey,
-        library: &Library::Outer,
+        library,
         carries_map: false,
         own: None,
     };
@@ -207,6 +213,8 @@ struct Walk<'a, 'j, 'o, W: Write> {
     dex_library: DexLibrary,
     /// What became of the numbers in the dex files that changed, if a profile asks for them.
     renumbered: Vec<Renumbered>,
+    /// The classes that are made for its classes, by their paths.
+    generated: BTreeMap<String, MadeClass>,
 }
 
 impl<W: Write + Send> Walk<'_, '_, '_, W> {
@@ -244,12 +252,16 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
     /// Weaves a batch of classes, while what was woven before is written.
     fn classes(&mut self, range: &[usize], before: Vec<Task>, spare: &Spare) -> Result<Vec<Task>> {
         let (cx, archive) = (self.cx, self.archive);
+        let (layout, outer) = (self.rules.survey.layout, self.spot.unseen);
         let tasks = tasks(archive, range);
         let mut arenas: Vec<Vec<u8>> = tasks.iter().map(|_| take(spare)).collect();
         let mut planned: Vec<PlannedTask<'_>> = (tasks.par_iter())
             .zip(&mut arenas)
             .with_max_len(1)
-            .map(|(members, arena)| plan_task(cx, self.matcher, archive, members, arena))
+            .map(|(members, arena)| {
+                let unseen = |path: &str| layout.unseen(path).max(outer);
+                plan_task(cx, (self.matcher, &unseen), archive, members, arena)
+            })
             .collect();
         // Ids are claimed in the job's order, before anything is woven with them.
         for (_, outcome) in planned.iter_mut().flatten() {
@@ -303,6 +315,13 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         self.ledger.record(self.spot.label, &item.touched);
         self.ledger.needs_library |= item.needs_library;
         self.ledger.needs.add(item.needs);
+        if !item.generated.is_empty() {
+            let path = self.archive.members()[index].name();
+            let root = class_root(path, item.touched.woven.name());
+            for (name, made) in item.generated {
+                self.generated.insert(format!("{root}{name}.class"), made);
+            }
+        }
         if let Some(new) = item.packed {
             self.woven();
             self.output.replace(index, &new.of(packed))?;
@@ -417,6 +436,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             is_unit: false,
             depth: self.spot.depth + 1,
             is_named: false,
+            unseen: self.unseen(member.name()),
         };
         let size = bytes.len();
         let mut open = || Ok(Vec::with_capacity(size + size / 8));
@@ -446,6 +466,11 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             self.output.replace(index, &packed)?;
         }
         Ok(())
+    }
+
+    /// What of the libraries a member does not see.
+    fn unseen(&self, path: &str) -> Unseen {
+        self.rules.survey.layout.unseen(path).max(self.spot.unseen)
     }
 
     /// Why a nested archive is not looked into.
@@ -532,9 +557,15 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let needs_library = self.ledger.needs_library;
         let here = matches!(self.rules.library, Library::Embed | Library::Absent);
         let own = match here {
-            true => self.cx.own_members(&self.ledger.needs)?,
+            true => self.cx.own_members(&self.ledger.needs),
             false => BTreeMap::new(),
         };
+        for (path, made) in std::mem::take(&mut self.generated) {
+            // One of an earlier weave is the same.
+            if self.archive.find(&path).is_none() {
+                self.output.add(&path, Method::Deflated, &made.bytes()?)?;
+            }
+        }
         let map = match is_unit {
             true => self.ledger.end_unit(survey.earlier.as_ref()),
             false => None,
@@ -553,8 +584,9 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                     Home::Package(prefix) => prefix,
                     Home::Jar(_) | Home::Dex(_) => "",
                 };
+                let own_root = survey.layout.own_root().unwrap_or(prefix);
                 for (name, data) in &own {
-                    let name = format!("{prefix}{name}");
+                    let name = format!("{own_root}{name}");
                     // What the archive brings itself counts.
                     if self.archive.find(&name).is_none() {
                         self.output.add(&name, Method::Deflated, data)?;
@@ -702,7 +734,7 @@ fn tasks<'m>(archive: &Archive<'_>, members: &'m [usize]) -> Vec<&'m [usize]> {
 /// Reads classes into `arena` and plans them.
 fn plan_task<'b>(
     cx: &Context<'_>,
-    matcher: &ArtifactMatcher<'_>,
+    (matcher, unseen): (&ArtifactMatcher<'_>, &dyn Fn(&str) -> Unseen),
     archive: &Archive<'_>,
     members: &[usize],
     arena: &'b mut Vec<u8>,
@@ -711,13 +743,19 @@ fn plan_task<'b>(
         .map(|&index| (index, read_class(&archive.members()[index], arena)))
         .collect();
     let bytes: &'b [u8] = arena;
-    let plan = |range: Range<usize>| match plan_class(cx, matcher, &bytes[range]) {
-        Ok(Some(class)) => MaybeClass::Touched(class),
-        Ok(None) => MaybeClass::Untouched,
-        Err(e) => MaybeClass::Unreadable(e),
+    let plan = |index: usize, range: Range<usize>| {
+        let unseen = unseen(archive.members()[index].name());
+        match plan_class(cx, matcher, &bytes[range], unseen) {
+            Ok(Some(class)) => MaybeClass::Touched(class),
+            Ok(None) => MaybeClass::Untouched,
+            Err(e) => MaybeClass::Unreadable(e),
+        }
     };
     read.into_iter()
-        .map(|(index, read)| (index, read.map(|read| read.and_then(plan))))
+        .map(|(index, read)| {
+            let plan = |range| plan(index, range);
+            (index, read.map(|read| read.and_then(plan)))
+        })
         .filter(|(_, outcome)| !matches!(outcome, Ok(MaybeClass::Untouched)))
         .collect()
 }
@@ -795,6 +833,7 @@ impl Item {
             packed,
             needs_library: touched.needs_library,
             needs: touched.needs,
+            generated: touched.generated,
             touched: touched.ty,
         }
     }

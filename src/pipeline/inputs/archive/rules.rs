@@ -227,6 +227,13 @@ impl Survey {
         })
     }
 
+    /// Whether it starts an application whose class loader has an index of its jars, and does not look at their manifests
+    /// (Quarkus).
+    pub(crate) fn has_index_of_its_own(&self) -> bool {
+        let main = self.manifest.as_ref().and_then(|m| m.get("Main-Class"));
+        main.is_some_and(|main| main.trim() == "io.quarkus.bootstrap.runner.QuarkusEntryPoint")
+    }
+
     /// The version that the artifact claims, for rules that ask for one.
     pub(crate) fn version(&self, name: &str) -> Option<String> {
         let manifest = self.manifest.as_ref();
@@ -359,8 +366,15 @@ impl JarRules<'_> {
                 match self.library {
                     Library::ClassPath(_) | Library::Absent => {
                         manifest.import_package(&PACKAGE.replace('/', "."));
+                        if let (Some(own), Library::ClassPath(_)) = (self.own, self.library) {
+                            for package in own.packages() {
+                                manifest.import_package(&package.replace('/', "."));
+                            }
+                        }
                     }
-                    Library::Embed if self.survey.layout == Layout::Jar => manifest.search_root(),
+                    Library::Embed if matches!(self.survey.layout, Layout::Jar | Layout::Boot) => {
+                        manifest.search_root();
+                    }
                     Library::Embed | Library::Outer => {}
                 }
                 let after = manifest.to_bytes();
@@ -376,7 +390,12 @@ impl JarRules<'_> {
                 }
                 let before = read(archive, index)?;
                 let after = match self.library {
-                    Library::Embed if matches!(self.survey.layout, Layout::Jar | Layout::Jmod) => {
+                    Library::Embed
+                        if matches!(
+                            self.survey.layout,
+                            Layout::Jar | Layout::Boot | Layout::Jmod
+                        ) =>
+                    {
                         module_info::add_package(&before, PACKAGE)
                     }
                     Library::ClassPath(_) | Library::Absent => {

@@ -5,7 +5,7 @@ use crate::error::{Error, Kind, Result};
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::formats::class::{PlannedClass, TouchedClass, plan_class};
 use crate::pipeline::inputs::folder::found::{Found, read};
-use crate::pipeline::inputs::folder::java_library::class_root;
+use crate::pipeline::library::layout::class_root;
 use crate::pipeline::limits::MAX_CLASS;
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
@@ -23,7 +23,11 @@ impl<'a> Walk<'a, '_> {
             .zip(&mut contents)
             .map(|(found, bytes)| {
                 let read = read_class(found).map(|class| *bytes = class);
-                (found, read.and_then(|()| plan_class(cx, matcher, bytes)))
+                let unseen = folder.unseen(&found.name);
+                (
+                    found,
+                    read.and_then(|()| plan_class(cx, matcher, bytes, unseen)),
+                )
             })
             .filter(|(_, planned)| !matches!(planned, Ok(None)))
             .collect();
@@ -62,9 +66,13 @@ impl<'a> Walk<'a, '_> {
             self.ledger.needs.add(class.needs);
             if let Some(bytes) = class.bytes {
                 self.wove_loose();
-                self.woven
-                    .roots
-                    .insert(class_root(&found.name, class.ty.woven.name()));
+                let root = class_root(&found.name, class.ty.woven.name());
+                for (name, made) in class.generated {
+                    self.woven
+                        .generated
+                        .insert(format!("{root}{name}.class"), made);
+                }
+                self.woven.roots.insert(root);
                 outputs.push((self.staging.file(&found.name)?, found, bytes));
             }
         }

@@ -8,7 +8,7 @@ use crate::pipeline::cache::Entry;
 use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::inputs::archive::cached::{Lookup, Woven, weave_cached};
 use crate::pipeline::inputs::archive::rules::Survey;
-use crate::pipeline::inputs::archive::{Spot, without_signature};
+use crate::pipeline::inputs::archive::{Spot, with_library};
 use crate::pipeline::inputs::folder::found::Found;
 use crate::pipeline::library::Library;
 use crate::pipeline::library::layout::{Home, Layout, relative_url};
@@ -41,6 +41,8 @@ impl Folder<'_> {
     fn spot<'s>(&self, found: &Found, label: &'s str) -> Spot<'s> {
         let library = match (&self.home, self.layout) {
             _ if !self.cx.runtime => Library::Absent,
+            // Its loader does not look at the manifests of its libraries.
+            _ if self.app_of(&found.name).is_some() => Library::Outer,
             (Home::Jar(path), Layout::Bundle) => {
                 Library::ClassPath(relative_url(&found.name, path))
             }
@@ -52,6 +54,7 @@ impl Folder<'_> {
             is_unit: true,
             depth: 0,
             is_named: false,
+            unseen: self.unseen(&found.name),
         }
     }
 }
@@ -123,7 +126,15 @@ impl Walk<'_, '_> {
             &mut open,
         )?;
         self.ledger.resume(loose);
-        self.woven.jars |= woven.is_some();
+        if woven.is_some() {
+            match folder.app_of(&found.name) {
+                Some((root, layout)) => {
+                    let classes = format!("{root}{}", layout.exploded_classes());
+                    self.woven.roots.insert(classes);
+                }
+                None => self.woven.jars = true,
+            }
+        }
         match woven {
             Some(Woven::Before(entry)) => return Ok(Some(entry)),
             Some(Woven::Now(target)) => target.commit()?,
@@ -158,6 +169,31 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Lets what launchers start reach the hook library, where something of it was woven.
+    pub(super) fn tell_launchers(&mut self, launchers: &[String]) -> Result<()> {
+        let folder = self.folder;
+        let (Home::Jar(path), true) = (&folder.home, folder.cx.runtime && self.woven.jars) else {
+            return Ok(());
+        };
+        for name in launchers {
+            let Some(found) = folder.find(name).filter(|_| !self.staging.has(name)) else {
+                continue;
+            };
+            let root = &name[..name.rfind('/').map_or(0, |slash| slash + 1)];
+            let woven = |f: &Found| f.name.starts_with(root) && self.staging.has(&f.name);
+            if !folder.found.iter().any(woven) {
+                continue;
+            }
+            let label = format!("{}/{name}", folder.name);
+            let input = Input::open(&found.path)?;
+            let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*label))?;
+            let library = Library::ClassPath(relative_url(name, path));
+            let mut open = || self.staging.open(found);
+            with_library::<Target>(&label, &archive, &library, &mut open)?.commit()?;
+        }
+        Ok(())
+    }
+
     fn remove_signature(&mut self, name: &str, other: &str, package: &str) -> Result<()> {
         let Some(found) = self.folder.find(name) else {
             return Ok(());
@@ -166,7 +202,7 @@ impl Walk<'_, '_> {
         let input = Input::open(&found.path)?;
         let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*label))?;
         let mut open = || self.staging.open(found);
-        without_signature::<Target>(&label, &archive, &mut open)?.commit()?;
+        with_library::<Target>(&label, &archive, &Library::Outer, &mut open)?.commit()?;
         let text = format!(
             "{label}: its signature was removed, since it has classes of the package {package} as {other} has, whose signature no longer fits"
         );

@@ -6,7 +6,7 @@ use crate::jvm::module_info;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::inputs::folder::found::read;
 use crate::pipeline::library::embedded;
-use crate::pipeline::library::layout::{Home, Layout};
+use crate::pipeline::library::layout::{Home, Layout, Unseen, unversioned};
 use crate::pipeline::outcome::WarningKind;
 use crate::symbols::{self, Carried, Symbols};
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ impl Walk<'_, '_> {
     /// The library jar has the names of the whole folder: class loaders that see it need not see the jars that call it.
     pub(super) fn add_library(&mut self, sharing: &BTreeSet<String>, map: &[u8]) -> Result<()> {
         let folder = self.folder;
-        let own = folder.cx.own_members(&self.ledger.needs)?;
+        let own = folder.cx.own_members(&self.ledger.needs);
         let mut roots = BTreeSet::new();
         match (folder.layout, folder.home.clone()) {
             (Layout::Bundle, Home::Jar(path)) => {
@@ -68,10 +68,23 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Adds the classes that are made for classes of the folder itself, each beside its caller.
+    pub(super) fn add_generated(&mut self) -> Result<()> {
+        for (path, made) in &self.woven.generated {
+            if !self.folder.has(path) {
+                self.staging.add(path, &made.bytes()?)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what own hooks need to class roots; what lies there already counts.
     pub(super) fn add_own(&mut self, roots: &BTreeSet<String>) -> Result<()> {
-        for (name, bytes) in self.folder.cx.own_members(&self.ledger.needs)? {
-            for root in roots {
+        // What launches an application does not see its types.
+        let roots =
+            (roots.iter()).filter(|root| self.folder.unseen(&format!("{root}a")) < Unseen::Own);
+        for (name, bytes) in self.folder.cx.own_members(&self.ledger.needs) {
+            for root in roots.clone() {
                 let name = format!("{root}{name}");
                 if !self.folder.has(&name) {
                     self.staging.add(&name, &bytes)?;
@@ -199,40 +212,4 @@ fn library_beside(roots: &BTreeSet<String>) -> Option<String> {
         .iter()
         .all(|root| folder(root).as_ref() == Some(&first));
     all.then(|| format!("{first}{}", embedded::JAR_NAME))
-}
-
-/// The folder that a class path names: the file's path without the class's own name.
-pub(super) fn class_root(path: &str, type_name: &str) -> String {
-    path.strip_suffix(".class")
-        .and_then(|path| path.strip_suffix(type_name))
-        .filter(|root| root.is_empty() || root.ends_with('/'))
-        .map(unversioned)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-/// A root without the `META-INF/versions/N/` of a multi-release jar that was unpacked.
-fn unversioned(root: &str) -> &str {
-    let Some((before, version)) = root.strip_suffix('/').and_then(|r| r.rsplit_once('/')) else {
-        return root;
-    };
-    match before.strip_suffix("META-INF/versions") {
-        Some(root) if version.bytes().all(|b| b.is_ascii_digit()) => root,
-        _ => root,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn class_roots() {
-        assert_eq!(class_root("com/acme/A.class", "com/acme/A"), "");
-        assert_eq!(class_root("x/classes/a/A.class", "a/A"), "x/classes/");
-        assert_eq!(class_root("x/META-INF/versions/11/a/A.class", "a/A"), "x/");
-        assert_eq!(class_root("META-INF/versions/11/a/A.class", "a/A"), "");
-        assert_eq!(class_root("odd.class", "a/A"), "");
-        assert_eq!(class_root("xa/A.class", "a/A"), "");
-    }
 }

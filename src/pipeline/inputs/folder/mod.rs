@@ -27,13 +27,15 @@ use crate::pipeline::inputs::archive::rules::{Survey, signed_packages};
 use crate::pipeline::job::{Job, Meter, Progress, artifact_name};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::embedded;
-use crate::pipeline::library::layout::{Home, Layout, LayoutDetector, library_directory};
+use crate::pipeline::library::layout::{
+    Home, Layout, LayoutDetector, Unseen, exploded, library_directory,
+};
 use crate::pipeline::native::Native;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::publish::staged_folder::is_temporary;
 use crate::symbols::{self, Symbols};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of class files in one batch.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -76,6 +78,7 @@ pub(crate) fn weave_folder(
         matcher: &matcher,
         layout,
         home,
+        apps: exploded_apps(layout, &found),
         found: &found,
     };
     let earlier = folder.earlier(ledger)?;
@@ -91,6 +94,7 @@ pub(crate) fn weave_folder(
         woven: Woven::default(),
     };
     walk.weave()?;
+    walk.tell_launchers(&earlier.launchers)?;
     walk.remove_signatures(earlier.signed)?;
     walk.finish(in_place)
 }
@@ -123,6 +127,15 @@ fn layout(found: &[Found]) -> Result<(Layout, Home)> {
     Ok((layout, layout.home(&directory)))
 }
 
+/// The exploded applications among jars and classes that lie side by side.
+fn exploded_apps(layout: Layout, found: &[Found]) -> BTreeMap<String, Layout> {
+    let apps = found.iter().filter_map(|f| exploded(&f.name));
+    match layout {
+        Layout::Bundle => apps.map(|(root, app)| (root.to_owned(), app)).collect(),
+        _ => BTreeMap::new(),
+    }
+}
+
 /// What the job reads.
 struct Folder<'a> {
     cx: &'a Context<'a>,
@@ -133,6 +146,8 @@ struct Folder<'a> {
     layout: Layout,
     /// Where the hook library of its jars and classes lies.
     home: Home,
+    /// The exploded applications in it that have loaders of their own, by where they lie.
+    apps: BTreeMap<String, Layout>,
     /// Ascending by name.
     found: &'a [Found],
 }
@@ -143,6 +158,8 @@ struct Earlier {
     signed: SignedJars,
     /// A jar at the top says that it is a plug-in.
     has_plugins: bool,
+    /// Jars whose loader finds others by an index of its own, and what is not in it by their `Class-Path`.
+    launchers: Vec<String>,
     symbols: Symbols,
 }
 
@@ -153,6 +170,7 @@ struct Seen {
     /// The packages of a signed jar's classes.
     signed: Option<BTreeSet<String>>,
     is_plugin: bool,
+    is_launcher: bool,
 }
 
 impl Folder<'_> {
@@ -172,6 +190,9 @@ impl Folder<'_> {
             };
             if let Some(packages) = seen.signed {
                 earlier.signed.insert(found.name.clone(), packages);
+            }
+            if seen.is_launcher {
+                earlier.launchers.push(found.name.clone());
             }
             earlier.has_plugins |= seen.is_plugin && !found.name.contains('/');
             if let Some(map) = seen.map {
@@ -194,6 +215,7 @@ impl Folder<'_> {
                 {
                     seen.signed = signed_packages(&archive);
                     seen.is_plugin = survey.is_plugin;
+                    seen.is_launcher = survey.has_index_of_its_own();
                     seen.map = survey.earlier;
                 }
             }
@@ -239,6 +261,24 @@ impl Folder<'_> {
     fn find(&self, name: &str) -> Option<&Found> {
         let at = self.found.binary_search_by(|f| f.name.as_str().cmp(name));
         at.ok().map(|at| &self.found[at])
+    }
+
+    /// The exploded application that a file is part of: where it lies, and its layout.
+    fn app_of(&self, name: &str) -> Option<(&str, Layout)> {
+        let ends = name.rmatch_indices('/').map(|(slash, _)| slash + 1);
+        let mut roots = ends.chain([0]).map(|end| &name[..end]);
+        roots.find_map(|root| {
+            let (root, layout) = self.apps.get_key_value(root)?;
+            Some((root.as_str(), *layout))
+        })
+    }
+
+    /// What of the libraries a class or archive does not see.
+    fn unseen(&self, name: &str) -> Unseen {
+        match self.app_of(name) {
+            Some((root, layout)) => layout.unseen(&name[root.len()..]),
+            None => self.layout.unseen(name),
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -300,9 +340,10 @@ impl<'a> Walk<'a, '_> {
         self.add_assembly_libraries()?;
         if self.woven.loose {
             self.add_loose_map()?;
+            self.add_generated()?;
         }
         let map = self.ledger.end_job();
-        if self.woven.jars || self.woven.loose {
+        if self.woven.jars || self.woven.loose || !self.woven.roots.is_empty() {
             let modules = self.modules_that_share();
             let needed = self.ledger.needs_library || self.ledger.needs.hooks;
             match folder.cx.runtime {

@@ -1,7 +1,8 @@
 //! The results of a folder so far.
 
 use crate::pipeline::formats::dex::DexLibrary;
-use std::collections::BTreeSet;
+use crate::pipeline::own::MadeClass;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The results of a folder so far.
 #[derive(Default)]
@@ -17,4 +18,6 @@ pub(super) struct Woven {
     /// Folders with woven assemblies: paths with a slash at the end, or empty.
     pub(super) assembly_directories: BTreeSet<String>,
     pub(super) dex_library: DexLibrary,
+    /// The classes that are made for its classes, by their paths.
+    pub(super) generated: BTreeMap<String, MadeClass>,
 }
