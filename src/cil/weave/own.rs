@@ -25,6 +25,8 @@ pub(crate) struct Method<'m> {
     pub line: u32,
     /// It is a constructor whose woven part begins before it has called another one.
     pub is_raw: bool,
+    /// Its locals, the new ones too, are null or zero where it begins.
+    pub is_zeroed: bool,
     /// What runs its body.
     pub runs: &'m [Run],
 }
@@ -201,6 +203,8 @@ impl<'l> Lowering<'l> {
         for ty in &bound.keep.states {
             self.add_local_of(ty)?;
         }
+        self.place = if is_late { Place::First } else { Place::Enter };
+        self.zero_states()?;
         if bound.keep.duration {
             self.time = self.add_local(&[element::I8]);
         }
@@ -321,6 +325,31 @@ impl<'l> Lowering<'l> {
             None => {
                 self.zero(ty)?;
                 self.stores(result);
+            }
+        }
+        Some(())
+    }
+
+    /// States become null or zero, where a hook may be left out that gives one and locals begin with what lies on the stack.
+    fn zero_states(&mut self) -> Option<()> {
+        if self.method.is_zeroed || !self.bound.may_skip() {
+            return Some(());
+        }
+        let imports = self.imports;
+        for (number, ty) in (0..).zip(&self.bound.keep.states) {
+            let local = self.states + number;
+            match zeroed(ty) {
+                Some(of) => {
+                    let token = imports.type_token(of)?;
+                    self.pushes(1);
+                    self.code().load_local_address(local);
+                    self.code().op_u32(op::INITOBJ, token);
+                    self.pops(1);
+                }
+                None => {
+                    self.zero(ty)?;
+                    self.stores(local);
+                }
             }
         }
         Some(())

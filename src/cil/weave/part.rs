@@ -694,6 +694,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     id: planned.id,
                     line: self.line(opened.method),
                     is_raw: shape.constructor.is_some() && recipe.start == 0,
+                    is_zeroed: rewrite::zeroes_locals(body),
                     runs: &[],
                 };
                 own_code.make(&self.imports, bound, &method)?;

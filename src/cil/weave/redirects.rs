@@ -477,6 +477,7 @@ fn method<'m>(signature: &'m [u8], locals: &'m [u8]) -> Method<'m> {
         id: 0,
         line: 0,
         is_raw: false,
+        is_zeroed: true,
         runs: &[],
     }
 }

@@ -776,6 +776,106 @@ fn around(signature: &Signature, inner: Option<Arc<Bound>>) -> Bound {
     }
 }
 
+#[test]
+fn a_state_is_zero_where_its_hook_did_not_run() {
+    let date = Ty::Named(Arc::new(Named {
+        name: "System.DateTime".into(),
+        scope: CORE.into(),
+        value: true,
+        by_ref_like: false,
+        args: Box::default(),
+    }));
+    let bind = |_: &str, method: &str, _: &Signature| {
+        let skip = Dest::SkipWhen { exits: 1 };
+        let skip = Call {
+            given: Some((Convert::Same, INT)),
+            ..call("Off", vec![], Ty::Prim(Prim::Bool), skip)
+        };
+        let begin = |ty: &Ty, n| call("Begin", vec![], ty.clone(), Dest::State(n));
+        let states = vec![
+            same(Source::State(0), LONG),
+            same(Source::State(1), date.clone()),
+        ];
+        (method == "Guarded").then(|| Bound {
+            enter: [skip, begin(&LONG, 0), begin(&date, 1)].into(),
+            exit: [call("End", states, Ty::Void, Dest::Drop)].into(),
+            keep: Keep {
+                states: [LONG, date.clone()].into(),
+                ..Keep::default()
+            },
+            ..Bound::default()
+        })
+    };
+    let first = |bytes: &[u8]| {
+        let (out, left) = woven((bytes, None), Advice::default(), 99, &bind);
+        assert_eq!(left, []);
+        let shown = shown_methods(&out.image, &["Guarded("]);
+        let code: Vec<String> = (shown.lines().skip(1))
+            .map(|line| {
+                line.split_whitespace()
+                    .skip(1)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect();
+        (code[0].contains("init locals"), code[1..].to_vec())
+    };
+    let (zeroes, code) = first(SHAPES);
+    assert!(zeroes && code[0].starts_with("call "), "{code:?}");
+    // `SkipLocalsInit`: the header's flag is off.
+    let mut bytes = SHAPES.to_vec();
+    let image = Image::parse(SHAPES).unwrap();
+    for row in image.metadata.tables.iter(table::METHOD_DEF) {
+        if let Ok((at, body)) = image.body(row.get(column::method_def::RVA))
+            && body.init_locals
+        {
+            bytes[at] &= !0x10;
+        }
+    }
+    let (zeroes, code) = first(&bytes);
+    assert!(!zeroes, "{code:?}");
+    let set = ["ldc.i4.0", "conv.i8", "stloc.1", "ldloca.s 02", "initobj"];
+    let is_set = |(line, set): (&String, &&str)| line.starts_with(set);
+    assert!(code.iter().zip(&set).all(is_set), "{code:?}");
+}
+
+#[test]
+fn sorted_tables_stay_so_whatever_the_header_says() {
+    /// The tables that are sorted (II.24.2.6).
+    const SORTED: u64 = 0x1600_3301_FA00;
+    let generic: &[u8] = include_bytes!("../../../../tests/dotnet/fixtures/generic.dll");
+    let bind = |_: &str, method: &str, signature: &Signature| {
+        let values = signature.parameters.iter().map(|p| &p.ty);
+        let is_kept = |ty: &Ty| !matches!(ty, Ty::ByRef(_) | Ty::Opaque(_)) && !is_ref_struct(ty);
+        let fits = !method.starts_with('.')
+            && !matches!(signature.this, Some(Ty::ByRef(_)))
+            && values.chain([&signature.result]).all(is_kept);
+        fits.then(|| around(signature, None))
+    };
+    for bytes in [SHAPES, generic] {
+        let sorted = SORTED.to_le_bytes();
+        let at = bytes.windows(8).position(|eight| eight == sorted).unwrap();
+        let mut unsaid = bytes.to_vec();
+        unsaid[at..at + 8].fill(0);
+        let [said, unsaid] = [bytes, &unsaid].map(|bytes| {
+            let (out, _) = woven((bytes, None), Advice::default(), 99, &bind);
+            out.image
+        });
+        let image = Image::parse(&unsaid).unwrap();
+        let tables = &image.metadata.tables;
+        let of_said = Image::parse(&said).unwrap();
+        for table in (0..64).filter(|table| SORTED >> table & 1 == 1) {
+            let rows = tables.table_bytes(table);
+            assert!(
+                rows == of_said.metadata.tables.table_bytes(table),
+                "{table:#x}"
+            );
+        }
+        let owners = tables.iter(table::GENERIC_PARAM);
+        assert!(owners.is_sorted_by_key(|row| row.get(column::generic_param::OWNER)));
+    }
+}
+
 /// The rows of methods whose type has a name that ends so.
 fn methods_of(image: &Image<'_>, end: &str) -> Vec<u32> {
     let types = image.metadata.types();
