@@ -385,6 +385,11 @@ impl TypeDetails for TypeView<'_, '_> {
         annotations(self.image, token(table::TYPE_DEF, self.ty), each);
     }
 
+    fn ref_struct(&self) -> Option<bool> {
+        let is_value = types::is_value_type(self.image, self.ty).ok()?;
+        is_value.then(|| types::is_by_ref_like(self.image, self.ty))
+    }
+
     fn supertypes(&self, each: EachName<'_>) {
         use column::interface_impl::{CLASS, INTERFACE};
         let tables = &self.image.metadata.tables;

@@ -96,6 +96,7 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::IdsCollide => "WV0111",
         WarningKind::BuildTool => "WV0112",
         WarningKind::NothingTaken => "WV0113",
+        WarningKind::StructsUnknown => "WV0114",
     }
 }
 

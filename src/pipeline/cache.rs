@@ -230,6 +230,10 @@ pub(crate) fn types(hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
             .iter()
             .for_each(|s| update(&mut context, s.as_bytes()));
     }
+    for (name, by_ref_like) in hierarchy.structs.all() {
+        update(&mut context, name.as_bytes());
+        update(&mut context, &[by_ref_like.into()]);
+    }
     if let Some(own) = own {
         own.digest(&mut |part| update(&mut context, part));
     }

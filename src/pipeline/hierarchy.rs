@@ -8,6 +8,7 @@ use crate::aspect::bind::catalog::{
 use crate::aspect::bind::functional::Interface;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
+use crate::aspect::structs::Structs;
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
@@ -23,11 +24,14 @@ use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What was found in a file.
 #[derive(Default)]
 struct Found {
     supertypes: Vec<Supertypes>,
+    /// Structs of .NET, and whether they are ref structs.
+    structs: Vec<(Box<str>, bool)>,
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
     declared: Vec<(Code, Box<str>, Declared)>,
@@ -39,6 +43,7 @@ struct Found {
 impl Found {
     fn add(&mut self, other: Found) {
         self.supertypes.extend(other.supertypes);
+        self.structs.extend(other.structs);
         self.hooks.extend(other.hooks);
         self.declared.extend(other.declared);
         self.members.extend(other.members);
@@ -55,6 +60,7 @@ impl Found {
             members: members.map(|(name, ty)| (code, name, ty)).collect(),
             interfaces: interfaces.map(|(name, ty)| (code, name, ty)).collect(),
             supertypes: collector.supertypes,
+            structs: collector.structs,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
     }
@@ -102,7 +108,11 @@ pub(crate) fn build(
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),
     };
+    let mut structs = Structs::default();
     let mut add = |found: Found, is_library: bool| {
+        for (name, by_ref_like) in found.structs {
+            structs.add(name, by_ref_like);
+        }
         for (name, supertypes) in found.supertypes {
             if is_library {
                 catalogs.add_library_type(&name);
@@ -153,6 +163,12 @@ pub(crate) fn build(
         }
         add(of_path(path, &wanted)?, false);
     }
+    if matcher.takes_values() && !input.is_dir() {
+        for (name, by_ref_like) in structs_beside(input)? {
+            structs.add(name, by_ref_like);
+        }
+    }
+    hierarchy.structs = Arc::new(structs);
     if !wanted.members.is_empty() {
         let platform = Rules::platform_types();
         for said in matcher.said_types().iter().chain(&platform) {
@@ -160,6 +176,42 @@ pub(crate) fn build(
         }
     }
     Ok((hierarchy, catalogs))
+}
+
+/// The structs of the assemblies beside an assembly that it refers to, and of those that they refer to.
+fn structs_beside(input: &Path) -> Result<Vec<(Box<str>, bool)>> {
+    let mut structs = Vec::new();
+    let mut next = vec![input.to_owned()];
+    let mut seen: FxHashSet<PathBuf> = FxHashSet::default();
+    let none = FxHashSet::default();
+    while let Some(path) = next.pop() {
+        let file = Input::open(&path)?;
+        if Format::of(&file) != Format::Pe {
+            continue;
+        }
+        let Ok(image) = cil::Image::parse(&file) else {
+            continue;
+        };
+        let mut collector = Collector::new(Collect {
+            types: &none,
+            declared: false,
+            members: &none,
+            interfaces: false,
+        });
+        if path != *input && cil::scan(&image, &mut collector).is_ok() {
+            structs.append(&mut collector.structs);
+        }
+        for name in image
+            .references()
+            .filter(|name| !name.contains(['/', '\\']))
+        {
+            let beside = path.with_file_name(format!("{name}.dll"));
+            if beside != *input && seen.insert(beside.clone()) && beside.is_file() {
+                next.push(beside);
+            }
+        }
+    }
+    Ok(structs)
 }
 
 fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {

@@ -240,6 +240,8 @@ pub struct Collector<'w> {
     /// The type under way is wanted.
     is_wanted: bool,
     pub supertypes: Vec<Supertypes>,
+    /// The structs (.NET), and whether they are ref structs.
+    pub structs: Vec<(Box<str>, bool)>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
     /// All types, if chains are about them.
@@ -261,6 +263,7 @@ impl<'w> Collector<'w> {
             declared: Vec::new(),
             is_wanted: false,
             supertypes: Vec::new(),
+            structs: Vec::new(),
             types: Vec::new(),
             members: Vec::new(),
             has_members: false,
@@ -295,6 +298,9 @@ impl Visitor for Collector<'_> {
         self.is_delegate =
             self.collect.interfaces && supertypes.first().is_some_and(|base| **base == *DELEGATE);
         self.supertypes.push((ty.name.into(), supertypes.into()));
+        if let Some(by_ref_like) = ty.details.ref_struct() {
+            self.structs.push((ty.name.into(), by_ref_like));
+        }
         let wants_members = !self.collect.members.is_empty();
         self.is_wanted = self.collect.types.contains(ty.name);
         let owner = match self.is_wanted || wants_members || self.collect.interfaces {
