@@ -130,6 +130,10 @@ pub trait TypeDetails {
     fn ref_struct(&self) -> Option<bool> {
         None
     }
+    /// Only types below the one that it is nested in see it (.NET).
+    fn is_hidden(&self) -> bool {
+        false
+    }
 }
 
 /// A type whose static methods are called as hooks.

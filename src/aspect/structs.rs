@@ -1,7 +1,7 @@
 //! Structs that one assembly defines and another one names: whether they are ref structs, which nothing can box or keep. The assembly
-//! that names one does not say.
+//! that names one does not say; nor whether everybody sees a nested type.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub struct Structs {
     known: FxHashMap<Box<str>, bool>,
+    /// Types that only types below others see.
+    hidden: FxHashSet<Box<str>>,
     /// Those that were asked for in vain, and their assemblies.
     missing: Mutex<BTreeMap<Box<str>, Box<str>>>,
 }
@@ -17,6 +19,18 @@ impl Structs {
     /// Adds a struct; of two with one name a ref struct counts.
     pub fn add(&mut self, name: Box<str>, by_ref_like: bool) {
         *self.known.entry(name).or_default() |= by_ref_like;
+    }
+
+    /// Adds a type that only its subtypes, or those of a type around it, see.
+    pub fn hide(&mut self, name: Box<str>) {
+        self.hidden.insert(name);
+    }
+
+    /// Whether a type, or one around it (`A+B` is in `A`), is such a one.
+    pub fn is_hidden(&self, name: &str) -> bool {
+        let ends = name.match_indices('+').map(|(at, _)| at);
+        let mut around = ends.chain([name.len()]).map(|end| &name[..end]);
+        around.any(|name| self.hidden.contains(name))
     }
 
     /// Whether a struct is a ref struct, if that is known.
@@ -44,6 +58,13 @@ impl Structs {
         (missing.iter())
             .map(|(name, assembly)| (name.clone(), assembly.clone()))
             .collect()
+    }
+
+    /// The hidden types, ascending.
+    pub fn all_hidden(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.hidden.iter().map(|name| &**name).collect();
+        all.sort_unstable();
+        all
     }
 
     /// All that is known, ascending.

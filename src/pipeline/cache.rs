@@ -234,6 +234,9 @@ pub(crate) fn types(hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
         update(&mut context, name.as_bytes());
         update(&mut context, &[by_ref_like.into()]);
     }
+    for name in hierarchy.structs.all_hidden() {
+        update(&mut context, name.as_bytes());
+    }
     if let Some(own) = own {
         own.digest(&mut |part| update(&mut context, part));
     }

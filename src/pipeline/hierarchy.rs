@@ -32,6 +32,8 @@ struct Found {
     supertypes: Vec<Supertypes>,
     /// Structs of .NET, and whether they are ref structs.
     structs: Vec<(Box<str>, bool)>,
+    /// Types of .NET that only subtypes of others see.
+    hidden: Vec<Box<str>>,
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
     declared: Vec<(Code, Box<str>, Declared)>,
@@ -44,6 +46,7 @@ impl Found {
     fn add(&mut self, other: Found) {
         self.supertypes.extend(other.supertypes);
         self.structs.extend(other.structs);
+        self.hidden.extend(other.hidden);
         self.hooks.extend(other.hooks);
         self.declared.extend(other.declared);
         self.members.extend(other.members);
@@ -61,6 +64,7 @@ impl Found {
             interfaces: interfaces.map(|(name, ty)| (code, name, ty)).collect(),
             supertypes: collector.supertypes,
             structs: collector.structs,
+            hidden: collector.hidden,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
     }
@@ -113,6 +117,7 @@ pub(crate) fn build(
         for (name, by_ref_like) in found.structs {
             structs.add(name, by_ref_like);
         }
+        found.hidden.into_iter().for_each(|name| structs.hide(name));
         for (name, supertypes) in found.supertypes {
             if is_library {
                 catalogs.add_library_type(&name);
@@ -164,9 +169,7 @@ pub(crate) fn build(
         add(of_path(path, &wanted)?, false);
     }
     if matcher.takes_values() && !input.is_dir() {
-        for (name, by_ref_like) in structs_beside(input)? {
-            structs.add(name, by_ref_like);
-        }
+        add_structs_beside(input, &mut structs)?;
     }
     hierarchy.structs = Arc::new(structs);
     if !wanted.members.is_empty() {
@@ -179,8 +182,7 @@ pub(crate) fn build(
 }
 
 /// The structs of the assemblies beside an assembly that it refers to, and of those that they refer to.
-fn structs_beside(input: &Path) -> Result<Vec<(Box<str>, bool)>> {
-    let mut structs = Vec::new();
+fn add_structs_beside(input: &Path, structs: &mut Structs) -> Result<()> {
     let mut next = vec![input.to_owned()];
     let mut seen: FxHashSet<PathBuf> = FxHashSet::default();
     let none = FxHashSet::default();
@@ -199,7 +201,13 @@ fn structs_beside(input: &Path) -> Result<Vec<(Box<str>, bool)>> {
             interfaces: false,
         });
         if path != *input && cil::scan(&image, &mut collector).is_ok() {
-            structs.append(&mut collector.structs);
+            for (name, by_ref_like) in collector.structs {
+                structs.add(name, by_ref_like);
+            }
+            collector
+                .hidden
+                .into_iter()
+                .for_each(|name| structs.hide(name));
         }
         for name in image
             .references()
@@ -211,7 +219,7 @@ fn structs_beside(input: &Path) -> Result<Vec<(Box<str>, bool)>> {
             }
         }
     }
-    Ok(structs)
+    Ok(())
 }
 
 fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {

@@ -242,6 +242,8 @@ pub struct Collector<'w> {
     pub supertypes: Vec<Supertypes>,
     /// The structs (.NET), and whether they are ref structs.
     pub structs: Vec<(Box<str>, bool)>,
+    /// The types that only subtypes of others see (.NET).
+    pub hidden: Vec<Box<str>>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
     /// All types, if chains are about them.
@@ -264,6 +266,7 @@ impl<'w> Collector<'w> {
             is_wanted: false,
             supertypes: Vec::new(),
             structs: Vec::new(),
+            hidden: Vec::new(),
             types: Vec::new(),
             members: Vec::new(),
             has_members: false,
@@ -298,6 +301,9 @@ impl Visitor for Collector<'_> {
         self.is_delegate =
             self.collect.interfaces && supertypes.first().is_some_and(|base| **base == *DELEGATE);
         self.supertypes.push((ty.name.into(), supertypes.into()));
+        if ty.details.is_hidden() {
+            self.hidden.push(ty.name.into());
+        }
         if let Some(by_ref_like) = ty.details.ref_struct() {
             self.structs.push((ty.name.into(), by_ref_like));
         }

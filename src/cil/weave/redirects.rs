@@ -110,8 +110,11 @@ pub(crate) fn add(
             tokens.push(Err(Reason::ExceptionUnnamed));
             continue;
         }
-        if redirect.placed.is_some() && points::names_hidden(image, redirect, importer) {
-            tokens.push(Err(Reason::PointOfHidden));
+        if points::names_hidden(image, redirect, importer) {
+            tokens.push(Err(match redirect.placed {
+                Some(_) => Reason::PointOfHidden,
+                None => Reason::CallOfHidden,
+            }));
             continue;
         }
         let Some(name) = &redirect.class else {
