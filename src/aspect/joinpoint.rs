@@ -126,6 +126,14 @@ pub trait TypeDetails {
     fn supertypes(&self, each: EachName<'_>);
     /// The type as the owner of methods that are called as hooks; none where it cannot be (.NET: a generic type).
     fn owner(&self) -> Option<Owner>;
+    /// Of a struct (.NET): whether it is a ref struct.
+    fn ref_struct(&self) -> Option<bool> {
+        None
+    }
+    /// Only types below the one that it is nested in see it (.NET).
+    fn is_hidden(&self) -> bool {
+        false
+    }
 }
 
 /// A type whose static methods are called as hooks.

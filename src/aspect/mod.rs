@@ -12,4 +12,5 @@ pub mod point;
 pub mod pointcut;
 pub mod rules;
 pub mod section;
+pub mod structs;
 pub mod woven;

@@ -1,5 +1,6 @@
 //! An assembly or module: the CLI header and its metadata, in place.
 
+use crate::aspect::structs::Structs;
 use crate::cil::cli_header::CliHeader;
 use crate::cil::il::body::Body;
 use crate::cil::metadata::Metadata;
@@ -8,6 +9,7 @@ use crate::cil::metadata::tables::token;
 use crate::cil::native::{self, Native};
 use crate::cil::pe::{Pe, directory};
 use crate::error::Result;
+use std::sync::Arc;
 
 /// Name of the hook library, which is also its namespace.
 pub const RUNTIME: &str = "Weave.Runtime";
@@ -53,6 +55,8 @@ pub struct Image<'a> {
     pub(crate) metadata_offset: usize,
     pub(crate) metadata: Metadata<'a>,
     pub(crate) native: Native,
+    /// The structs of other assemblies, where hooks take values of them.
+    pub(crate) structs: Option<Arc<Structs>>,
 }
 
 impl<'a> Image<'a> {
@@ -73,6 +77,25 @@ impl<'a> Image<'a> {
             metadata_offset,
             metadata,
             native,
+            structs: None,
+        })
+    }
+
+    /// The same, where this is known of other assemblies' structs.
+    #[must_use]
+    pub fn with_structs(self, structs: Option<&Arc<Structs>>) -> Image<'a> {
+        Image {
+            structs: structs.cloned(),
+            ..self
+        }
+    }
+
+    /// The simple names of the assemblies that this one refers to.
+    pub fn references(&self) -> impl Iterator<Item = &'a str> {
+        let rows = self.metadata.tables.iter(table::ASSEMBLY_REF);
+        rows.filter_map(|row| {
+            let name = row.get(column::assembly_ref::NAME);
+            std::str::from_utf8(self.metadata.strings.get(name).ok()?).ok()
         })
     }
 

@@ -385,6 +385,17 @@ impl TypeDetails for TypeView<'_, '_> {
         annotations(self.image, token(table::TYPE_DEF, self.ty), each);
     }
 
+    fn is_hidden(&self) -> bool {
+        let row = self.image.metadata.tables.row(table::TYPE_DEF, self.ty);
+        // Nested family, family and assembly, family or assembly (II.23.1.15).
+        row.is_ok_and(|row| matches!(row.get(column::type_def::FLAGS) & 7, 4 | 6 | 7))
+    }
+
+    fn ref_struct(&self) -> Option<bool> {
+        let is_value = types::is_value_type(self.image, self.ty).ok()?;
+        is_value.then(|| types::is_by_ref_like(self.image, self.ty))
+    }
+
     fn supertypes(&self, each: EachName<'_>) {
         use column::interface_impl::{CLASS, INTERFACE};
         let tables = &self.image.metadata.tables;

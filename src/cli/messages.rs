@@ -96,7 +96,8 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::IdsCollide => "WV0111",
         WarningKind::BuildTool => "WV0112",
         WarningKind::NothingTaken => "WV0113",
-        WarningKind::LinkFollowed => "WV0114",
+        WarningKind::LinkFollowed => "WV0115",
+        WarningKind::StructsUnknown => "WV0114",
     }
 }
 

@@ -283,6 +283,13 @@ pub(crate) fn types(hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
             .iter()
             .for_each(|s| update(&mut context, s.as_bytes()));
     }
+    for (name, by_ref_like) in hierarchy.structs.all() {
+        update(&mut context, name.as_bytes());
+        update(&mut context, &[by_ref_like.into()]);
+    }
+    for name in hierarchy.structs.all_hidden() {
+        update(&mut context, name.as_bytes());
+    }
     if let Some(own) = own {
         own.digest(&mut |part| update(&mut context, part));
     }

@@ -1,6 +1,7 @@
 //! What every step of a job needs and none changes.
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
+use crate::aspect::structs::Structs;
 use crate::container::zip::Effort;
 use crate::error::Result;
 use crate::pipeline::ledger::Ledger;
@@ -10,6 +11,7 @@ use crate::pipeline::library::layout::Layout;
 use crate::pipeline::own::{Needs, Own};
 use crate::signing::identity::Identity;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What an artifact runs on, as far as hooks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,11 @@ impl Context<'_> {
     /// weaves are not in the keys.
     pub(crate) fn may_be_cached(&self, ledger: &Ledger<'_>) -> bool {
         !self.dry && !self.explain && ledger.known.is_empty()
+    }
+
+    /// What is known of .NET structs, where hooks take values.
+    pub(crate) fn structs(&self) -> Option<&'_ Arc<Structs>> {
+        (self.matcher.takes_values()).then_some(&self.hierarchy.structs)
     }
 
     /// Whether all calls of own hooks fit, as far as was planned: else what comes of it is not kept.

@@ -8,6 +8,7 @@ use crate::aspect::bind::catalog::{
 use crate::aspect::bind::functional::Interface;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
+use crate::aspect::structs::Structs;
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
@@ -23,11 +24,16 @@ use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What was found in a file.
 #[derive(Default)]
 struct Found {
     supertypes: Vec<Supertypes>,
+    /// Structs of .NET, and whether they are ref structs.
+    structs: Vec<(Box<str>, bool)>,
+    /// Types of .NET that only subtypes of others see.
+    hidden: Vec<Box<str>>,
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
     declared: Vec<(Code, Box<str>, Declared)>,
@@ -39,6 +45,8 @@ struct Found {
 impl Found {
     fn add(&mut self, other: Found) {
         self.supertypes.extend(other.supertypes);
+        self.structs.extend(other.structs);
+        self.hidden.extend(other.hidden);
         self.hooks.extend(other.hooks);
         self.declared.extend(other.declared);
         self.members.extend(other.members);
@@ -55,6 +63,8 @@ impl Found {
             members: members.map(|(name, ty)| (code, name, ty)).collect(),
             interfaces: interfaces.map(|(name, ty)| (code, name, ty)).collect(),
             supertypes: collector.supertypes,
+            structs: collector.structs,
+            hidden: collector.hidden,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
     }
@@ -102,7 +112,12 @@ pub(crate) fn build(
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),
     };
+    let mut structs = Structs::default();
     let mut add = |found: Found, is_library: bool| {
+        for (name, by_ref_like) in found.structs {
+            structs.add(name, by_ref_like);
+        }
+        found.hidden.into_iter().for_each(|name| structs.hide(name));
         for (name, supertypes) in found.supertypes {
             if is_library {
                 catalogs.add_library_type(&name);
@@ -153,6 +168,10 @@ pub(crate) fn build(
         }
         add(of_path(path, &wanted)?, false);
     }
+    if matcher.takes_values() && !input.is_dir() {
+        add_structs_beside(input, &mut structs)?;
+    }
+    hierarchy.structs = Arc::new(structs);
     if !wanted.members.is_empty() {
         let platform = Rules::platform_types();
         for said in matcher.said_types().iter().chain(&platform) {
@@ -160,6 +179,47 @@ pub(crate) fn build(
         }
     }
     Ok((hierarchy, catalogs))
+}
+
+/// The structs of the assemblies beside an assembly that it refers to, and of those that they refer to.
+fn add_structs_beside(input: &Path, structs: &mut Structs) -> Result<()> {
+    let mut next = vec![input.to_owned()];
+    let mut seen: FxHashSet<PathBuf> = FxHashSet::default();
+    let none = FxHashSet::default();
+    while let Some(path) = next.pop() {
+        let file = Input::open(&path)?;
+        if Format::of(&file) != Format::Pe {
+            continue;
+        }
+        let Ok(image) = cil::Image::parse(&file) else {
+            continue;
+        };
+        let mut collector = Collector::new(Collect {
+            types: &none,
+            declared: false,
+            members: &none,
+            interfaces: false,
+        });
+        if path != *input && cil::scan(&image, &mut collector).is_ok() {
+            for (name, by_ref_like) in collector.structs {
+                structs.add(name, by_ref_like);
+            }
+            collector
+                .hidden
+                .into_iter()
+                .for_each(|name| structs.hide(name));
+        }
+        for name in image
+            .references()
+            .filter(|name| !name.contains(['/', '\\']))
+        {
+            let beside = path.with_file_name(format!("{name}.dll"));
+            if beside != *input && seen.insert(beside.clone()) && beside.is_file() {
+                next.push(beside);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {

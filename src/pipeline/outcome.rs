@@ -166,6 +166,8 @@ pub enum WarningKind {
     BuildTool,
     /// No aspect takes a method of an artifact whose rules serve others, too.
     NothingTaken,
+    /// Nothing says whether structs of other assemblies are ref structs, so values of them are left out.
+    StructsUnknown,
 }
 
 impl WarningKind {
@@ -186,6 +188,7 @@ impl WarningKind {
             WarningKind::NotCached => "not-cached",
             WarningKind::BuildTool => "build-tool",
             WarningKind::NothingTaken => "nothing-taken",
+            WarningKind::StructsUnknown => "structs-unknown",
         }
     }
 

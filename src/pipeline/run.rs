@@ -12,9 +12,10 @@ use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, rea
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::KnownIds;
 use crate::pipeline::library::embedded::is_of_runtime;
-use crate::pipeline::outcome::Outcome;
+use crate::pipeline::outcome::{Outcome, WarningKind};
 use crate::pipeline::own::{Catalogs, Embedded, Own, library_types};
 use crate::pipeline::publish::staged_folder::remove_stale;
+use crate::printable::printable;
 use rustc_hash::FxHashMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -98,8 +99,32 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
         cache.trim();
     }
     let mut outcome = ledger.outcome;
+    if let Some(text) = unknown_structs(&hierarchy) {
+        outcome.warn(WarningKind::StructsUnknown, text);
+    }
     outcome.aspects = job.matcher.aspects();
     outcome.idle = job.matcher.idle(&ledger.matched);
     outcome.output = job.output.clone().filter(|_| !outcome.refused);
     Ok(outcome)
+}
+
+/// What is to be said of structs that other assemblies define, which were not there.
+fn unknown_structs(hierarchy: &Hierarchy) -> Option<String> {
+    /// So many of them are named.
+    const NAMED: usize = 3;
+    let missing = hierarchy.structs.missing();
+    let (first, more) = missing.split_at(missing.len().min(NAMED));
+    let named = |(name, assembly): &(Box<str>, Box<str>)| {
+        let assembly = assembly.split(',').next().unwrap_or_default();
+        format!("{} of {}", printable(name), printable(assembly))
+    };
+    let mut names = first.iter().map(named).collect::<Vec<_>>().join(", ");
+    if !more.is_empty() {
+        names.push_str(&format!(" and {} more", more.len()));
+    }
+    (!first.is_empty()).then(|| {
+        format!(
+            "nothing says whether these structs are ref structs, so values of them are left out: {names}; name their assemblies with --reference"
+        )
+    })
 }

@@ -144,8 +144,12 @@ pub(super) enum Meant {
     Nothing,
     /// What runs the body, as the type that is asked for.
     Proceed,
-    /// All arguments.
-    Args,
+    /// A value of which the rule says `?`, and which may be no object: then it is null.
+    Optional(Value),
+    /// All arguments; those that cannot be objects are null, where the rule says `?`.
+    Args {
+        optional: bool,
+    },
 }
 
 impl Binder<'_> {
@@ -608,12 +612,22 @@ impl<'b> Binding<'b> {
         for (operand, place) in written.call.operands.iter().zip(&written.operands) {
             if operand.word == Word::EachArg {
                 for n in 0..self.subject.signature.parameters.len() {
-                    meant.push(self.argument(n as u16, operand, place)?);
+                    meant.push(match self.argument(n as u16, operand, place)? {
+                        Meant::Value(value) if operand.optional && is_no_object(&value.ty) => {
+                            Meant::Optional(value)
+                        }
+                        meant => meant,
+                    });
                     places.push(place.clone());
                 }
                 continue;
             }
-            meant.push(self.value(operand, place, keep)?);
+            meant.push(match self.value(operand, place, keep)? {
+                Meant::Value(value) if operand.optional && is_no_object(&value.ty) => {
+                    Meant::Optional(value)
+                }
+                meant => meant,
+            });
             places.push(place.clone());
         }
         if places.len() == written.operands.len() {
@@ -1149,7 +1163,9 @@ impl<'b> Binding<'b> {
                     ),
                 }
             }
-            Word::Args => Ok(Meant::Args),
+            Word::Args => Ok(Meant::Args {
+                optional: operand.optional,
+            }),
             Word::Result => match (self.when, &signature.result) {
                 (When::Exit, Ty::Void) => nothing(
                     "a method without a result has no `result`".into(),
@@ -1343,7 +1359,15 @@ impl<'b> Binding<'b> {
                 let (fit, how) = convert(self.binder.hierarchy, from, to, inferred)?;
                 Ok((fit, operand(value.source.clone(), &value.ty, how)))
             }
-            Meant::Args => {
+            Meant::Optional(value) => {
+                let from = self.seen_as(value, to);
+                let (fit, how) = match convert(self.binder.hierarchy, from, to, inferred) {
+                    Ok(fits) => fits,
+                    Err(_) => return self.nothing_for(to, inferred),
+                };
+                Ok((fit, operand(value.source.clone(), &value.ty, how)))
+            }
+            Meant::Args { optional } => {
                 let object = self.object();
                 let array = Ty::Array(Arc::new(object.clone()));
                 let (fit, how) = convert(self.binder.hierarchy, &array, to, inferred)?;
@@ -1356,11 +1380,38 @@ impl<'b> Binding<'b> {
                             ty: parameter.ty.clone(),
                         }),
                     };
-                    elements.push(self.operand(&element, &object, inferred)?.1);
+                    let element = match self.operand(&element, &object, inferred) {
+                        Err(Why::NoObject) if *optional => {
+                            self.operand(&Meant::Nothing, &object, inferred)
+                        }
+                        element => element,
+                    };
+                    elements.push(element?.1);
                 }
                 Ok((fit, operand(Source::Args(elements.into()), &array, how)))
             }
         }
+    }
+
+    /// Null, where an object or a type argument is asked for.
+    fn nothing_for(&self, to: &Ty, inferred: &mut Inferred) -> Result<(Fit, Operand), Why> {
+        if let Ty::Param {
+            of_method: true,
+            index,
+        } = to
+        {
+            let slot = inferred.get_mut(usize::from(*index)).ok_or(Why::Other)?;
+            slot.get_or_insert_with(|| self.object());
+        } else if !to.is_reference() {
+            return Err(Why::NoObject);
+        }
+        let operand = Operand {
+            source: Source::Zero,
+            from: to.clone(),
+            convert: Convert::Same,
+            to: to.clone(),
+        };
+        Ok((Fit::Boxing, operand))
     }
 
     /// A constant as what is asked for.
@@ -1486,15 +1537,16 @@ impl<'b> Binding<'b> {
         match why {
             Why::NoObject => {
                 let title = match &meant[at] {
-                    Meant::Args => "some argument cannot become an object".to_owned(),
+                    Meant::Args { .. } => "some argument cannot become an object".to_owned(),
                     _ => format!("{} cannot become an object", article(&types[at])),
                 };
-                self.complains(
-                    place,
-                    title,
-                    "in",
-                    Some(format!("take it as what it is: {help}")),
-                )
+                let help = match &meant[at] {
+                    Meant::Value(value) if self.is_missing(&value.ty) => {
+                        "nothing says whether it is a ref struct: name its assembly with --reference".into()
+                    }
+                    _ => format!("take it as what it is: {help}"),
+                };
+                self.complains(place, title, "in", Some(help))
             }
             Why::Unknown => self.complains(
                 place,
@@ -1529,6 +1581,12 @@ impl<'b> Binding<'b> {
         }
     }
 
+    /// Whether nothing is known of a struct.
+    fn is_missing(&self, ty: &Ty) -> bool {
+        let structs = &self.binder.hierarchy.structs;
+        ty.name().is_some_and(|name| structs.is_missing(name))
+    }
+
     pub(super) fn shown_type(&self, ty: &Ty) -> String {
         ty.shown(self.binder.language)
     }
@@ -1559,14 +1617,14 @@ impl<'b> Binding<'b> {
     /// An operand's type, for messages.
     fn shown(&self, meant: &Meant) -> String {
         match meant {
-            Meant::Value(value) => self.shown_type(&value.ty),
+            Meant::Value(value) | Meant::Optional(value) => self.shown_type(&value.ty),
             Meant::Constant(Word::Int(_)) => "int".into(),
             Meant::Constant(Word::Double(_)) => "double".into(),
             Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.language).into(),
             Meant::Constant(_) => self.shown_type(&self.string()),
             Meant::Nothing => "null".into(),
             Meant::Proceed => "proceed".into(),
-            Meant::Args => format!("{}[]", self.shown_type(&self.object())),
+            Meant::Args { .. } => format!("{}[]", self.shown_type(&self.object())),
         }
     }
 }
@@ -1578,6 +1636,16 @@ impl Operand {
             Source::Args(elements) => elements.iter().for_each(|e| e.each_source(each)),
             source => each(source),
         }
+    }
+}
+
+/// Whether a value of a type cannot become an object.
+fn is_no_object(ty: &Ty) -> bool {
+    match ty {
+        Ty::ByRef(inner) => is_no_object(inner),
+        Ty::Pointer(_) | Ty::Opaque(_) => true,
+        Ty::Named(named) => named.by_ref_like,
+        _ => false,
     }
 }
 

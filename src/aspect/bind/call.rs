@@ -462,6 +462,12 @@ impl Call {
         }
     }
 
+    /// A call of the hook library that records a value.
+    pub fn is_record(&self) -> bool {
+        let owner = self.hook.owner.name().unwrap_or_default();
+        ["weave/runtime/Values", "Weave.Runtime.Values"].contains(&owner)
+    }
+
     /// It begins or ends a call that can be switched, in place of the plain pair.
     pub fn is_switch(&self) -> bool {
         let owner = self.hook.owner.name().unwrap_or_default();

@@ -240,6 +240,10 @@ pub struct Collector<'w> {
     /// The type under way is wanted.
     is_wanted: bool,
     pub supertypes: Vec<Supertypes>,
+    /// The structs (.NET), and whether they are ref structs.
+    pub structs: Vec<(Box<str>, bool)>,
+    /// The types that only subtypes of others see (.NET).
+    pub hidden: Vec<Box<str>>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
     /// All types, if chains are about them.
@@ -261,6 +265,8 @@ impl<'w> Collector<'w> {
             declared: Vec::new(),
             is_wanted: false,
             supertypes: Vec::new(),
+            structs: Vec::new(),
+            hidden: Vec::new(),
             types: Vec::new(),
             members: Vec::new(),
             has_members: false,
@@ -295,6 +301,12 @@ impl Visitor for Collector<'_> {
         self.is_delegate =
             self.collect.interfaces && supertypes.first().is_some_and(|base| **base == *DELEGATE);
         self.supertypes.push((ty.name.into(), supertypes.into()));
+        if ty.details.is_hidden() {
+            self.hidden.push(ty.name.into());
+        }
+        if let Some(by_ref_like) = ty.details.ref_struct() {
+            self.structs.push((ty.name.into(), by_ref_like));
+        }
         let wants_members = !self.collect.members.is_empty();
         self.is_wanted = self.collect.types.contains(ty.name);
         let owner = match self.is_wanted || wants_members || self.collect.interfaces {

@@ -67,7 +67,7 @@ pub fn convert(
             false => Err(Misfit::Other),
         },
         (Ty::Named(named), _) if named.value => match to {
-            _ if named.by_ref_like && is_object(to) => Err(Misfit::NoObject),
+            _ if named.by_ref_like && to.is_reference() => Err(Misfit::NoObject),
             Ty::Named(target) if target.value => unify(named, target, inferred),
             _ if is_object(to) || to.name() == Some("System.ValueType") => {
                 Ok((Fit::Boxing, Convert::Box))

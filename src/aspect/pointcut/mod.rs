@@ -12,7 +12,11 @@ use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
-use crate::aspect::rules::model::{Aspect, At, KindFit, Library, OwnHooks, SaidType, Selector};
+use crate::aspect::rules::hook::{Changes, HookOperand, Word};
+use crate::aspect::rules::model::{
+    Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector,
+};
+use crate::aspect::structs::Structs;
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
 use crate::mapping::{self, Mapping};
@@ -40,6 +44,8 @@ pub enum Verdict {
 pub struct Hierarchy {
     /// Type name to the names it extends and implements directly.
     pub supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>,
+    /// The structs of .NET.
+    pub structs: Arc<Structs>,
     /// For each `extends` that was asked about (matcher and place of the selector), how a type and those above it stand to it.
     hits: Mutex<FxHashMap<(u64, usize), Arc<TypeHits>>>,
 }
@@ -293,6 +299,26 @@ impl Matcher {
             .iter()
             .filter_map(|aspect| aspect.own.as_deref());
         own.any(|own| !own.record.is_empty())
+    }
+
+    /// Whether some hook, or what is recorded, takes or gives values of the program's types.
+    pub fn takes_values(&self) -> bool {
+        let is_value = |operand: &HookOperand| {
+            use Word::{Arg, Args, EachArg, Named, Proceed, Result, Target, This};
+            matches!(
+                operand.word,
+                Arg(_) | Args | EachArg | Named(_) | Proceed | Result | Target | This
+            )
+        };
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        own.any(|own| {
+            let mut hooks = (own.enter.iter().chain(&own.exit).chain(&own.exception))
+                .chain(own.around.iter().chain(&own.replace));
+            !own.record.is_empty()
+                || hooks.any(|OwnHook { call, .. }| {
+                    call.changes != Changes::Nothing || call.operands.iter().any(is_value)
+                })
+        })
     }
 
     /// Where hooks are.

@@ -33,6 +33,7 @@ pub mod op {
     pub const BRTRUE_S: u16 = 0x2d;
     pub const BR: u16 = 0x38;
     pub const BRFALSE: u16 = 0x39;
+    pub const BRTRUE: u16 = 0x3a;
     pub const BEQ: u16 = 0x3b;
     pub const LDIND_I1: u16 = 0x46;
     pub const LDIND_U1: u16 = 0x47;

@@ -1,5 +1,6 @@
 //! New rows of `GenericParam`, once rows are added. The table is sorted by owner, and the keys of types and methods alternate: what is
-//! added may come in front of what is there. No code names these rows.
+//! added may come in front of what is there. No code names these rows. Runtimes search the table whether the header says that it is
+//! sorted or not: Mono's ilasm says so of none.
 
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::Additions;
@@ -20,7 +21,7 @@ impl GenericMap {
             .rows_of(table::GENERIC_PARAM)
             .map(|row| row[OWNER])
             .peekable();
-        if added.peek().is_none() || !tables.is_sorted(table::GENERIC_PARAM) {
+        if added.peek().is_none() {
             return GenericMap::default();
         }
         let old = tables.iter(table::GENERIC_PARAM).map(|row| row.get(OWNER));

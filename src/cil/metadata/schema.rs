@@ -82,6 +82,7 @@ pub mod column {
         constant { PARENT = 1, #[cfg(test)] VALUE = 2 }
         custom_attribute { PARENT = 0, TYPE = 1, VALUE = 2 }
         field_marshal { PARENT = 0 }
+        impl_map { MEMBER_FORWARDED = 1 }
         class_layout { CLASS_SIZE = 1, PARENT = 2 }
         stand_alone_sig { SIGNATURE = 0 }
         type_spec { SIGNATURE = 0 }

@@ -237,6 +237,8 @@ fn all_rows(
     let place = |column: usize| {
         usize::from(format.offsets[column])..usize::from(format.offsets[column + 1])
     };
+    let was_sorted =
+        (rows.chunks_exact(format.row_size())).is_sorted_by_key(|row| index(&row[place(key)]));
     for (i, &column) in schema::columns(number).iter().enumerate() {
         for row in rows.chunks_exact_mut(format.row_size()) {
             let value = &mut row[place(i)];
@@ -244,7 +246,7 @@ fn all_rows(
             value.copy_from_slice(&new[..value.len()]);
         }
     }
-    if number == table::CUSTOM_ATTRIBUTE && !metadata.tables.is_sorted(number) {
+    if number == table::CUSTOM_ATTRIBUTE && !was_sorted {
         return rows;
     }
     let mut sorted: Vec<&[u8]> = rows.chunks_exact(format.row_size()).collect();
@@ -280,13 +282,16 @@ fn old_rows(metadata: &Metadata<'_>, number: u8, format: &RowFormat, fields: &Fi
     };
     // The rows of fields move among those of other tables, so the sort key changes.
     let key = match number {
-        _ if fields.is_empty() || !tables.is_sorted(number) => None,
+        _ if fields.is_empty() => None,
         table::CONSTANT => Some(column::constant::PARENT),
         table::CUSTOM_ATTRIBUTE => Some(column::custom_attribute::PARENT),
         table::FIELD_MARSHAL => Some(column::field_marshal::PARENT),
+        table::IMPL_MAP => Some(column::impl_map::MEMBER_FORWARDED),
         _ => None,
     };
-    if let Some(key) = key {
+    if let Some(key) = key
+        && (tables.is_sorted(number) || tables.iter(number).is_sorted_by_key(|row| row.get(key)))
+    {
         sort(&mut rows, format, key, schema::columns(number)[key]);
     }
     rows

@@ -155,7 +155,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
             out.resize(out.len().next_multiple_of(4), 0);
             start = out.len();
             let has_clauses = !clauses.is_empty();
-            let init = body.init_locals || self.initialises(locals);
+            let init = body.init_locals || locals != 0 && zeroes_locals(body);
             body::put_fat_header(out, code_len as usize, max_stack, init, locals, has_clauses);
         }
         let code_start = out.len();
@@ -174,7 +174,8 @@ impl<'j, 'b> Lowering<'j, 'b> {
             locals,
             code_len,
             own_end: scratch.layout.start(body.code.len() as u32),
-            drops_tail_call: watches_end && scratch.tails.last() >= Some(&recipe.start),
+            drops_tail_call: watches_end
+                && (scratch.tails.last()).is_some_and(|(first, _)| *first >= recipe.start),
         })
     }
 
@@ -221,14 +222,8 @@ impl<'j, 'b> Lowering<'j, 'b> {
             slots,
             has_result: self.has_result,
             max_stack,
-            init_locals: body.init_locals || self.initialises(slots.signature),
+            init_locals: zeroes_locals(body),
         }))
-    }
-
-    /// Whether a body that had no locals initialises ours, as verifiers demand (III.1.8.1.1). That would also clear what
-    /// `localloc` reserves, so bodies with one keep their flag.
-    fn initialises(&self, locals: u32) -> bool {
-        self.body.locals == 0 && locals != 0 && !reserves(self.body.code)
     }
 
     /// The hook in front of each `ret`.
@@ -549,9 +544,13 @@ impl<'j, 'b> Lowering<'j, 'b> {
             });
         }
         if watches_end {
-            for &pc in scratch.tails.iter().filter(|pc| **pc >= self.recipe.start) {
-                let at = layout.insn(pc) as usize;
-                code[at..at + 2].fill(op::NOP as u8);
+            let is_woven = |(first, _): &&(u32, u32)| *first >= self.recipe.start;
+            for &(first, pc) in scratch.tails.iter().filter(is_woven) {
+                // Other prefixes stay with their call.
+                let at = layout.insn(first) as usize;
+                let prefixes = &mut code[at..at + (pc - first) as usize + 2];
+                prefixes.rotate_right(2);
+                prefixes[..2].fill(op::NOP as u8);
             }
         }
     }
@@ -591,6 +590,12 @@ impl<'j, 'b> Lowering<'j, 'b> {
         load(out);
         out.push(op::RET as u8);
     }
+}
+
+/// Whether locals are null or zero where a woven body begins. One that had no locals initialises ours, as verifiers demand
+/// (III.1.8.1.1). That would also clear what `localloc` reserves, so bodies with one keep their flag.
+pub fn zeroes_locals(body: &Body<'_>) -> bool {
+    body.init_locals || body.locals == 0 && !reserves(body.code)
 }
 
 /// Whether walked code has a `localloc`. Most code does not even have its two bytes.

@@ -32,6 +32,7 @@ mod frame;
 mod recipe;
 mod walk;
 
+pub use body::zeroes_locals;
 pub use frame::{Frame, Hooks};
 pub use recipe::{Exit, Own, Points, Recipe, Rewritten, Signatures, Snippet};
 pub use walk::Scratch;

@@ -30,8 +30,8 @@ pub struct Scratch {
     pub(super) branches: Vec<Branch>,
     pub(super) switches: Vec<Insn>,
     pub(super) returns: Vec<Return>,
-    /// The `tail.` prefixes.
-    pub(super) tails: Vec<u32>,
+    /// The `tail.` prefixes, behind where the prefixes of their calls begin.
+    pub(super) tails: Vec<(u32, u32)>,
     /// How many `jmp`s there are.
     pub(super) jumps: u32,
     /// The last instruction that can throw.
@@ -122,6 +122,9 @@ impl Scratch {
             if self.collect(code, insn)? {
                 last_unsafe = pc;
             }
+            if insn.opcode == op::TAIL {
+                self.tails.push((prefixes.unwrap_or(pc), pc));
+            }
             match insn.form {
                 Form::Prefix | Form::TokenPrefix => _ = prefixes.get_or_insert(pc),
                 _ => prefixes = None,
@@ -142,7 +145,7 @@ impl Scratch {
         // A loop may be stopped from outside: it counts as throwing.
         let mut loops = false;
         match insn.form {
-            Form::Safe | Form::TokenPrefix => {}
+            Form::Safe | Form::Prefix | Form::TokenPrefix => {}
             Form::Plain | Form::Token => return Ok(true),
             Form::ShortBranch | Form::Branch => {
                 let target = insn::branch_target(code, insn)?;
@@ -158,8 +161,6 @@ impl Scratch {
                 self.switches.push(insn);
             }
             Form::Return => self.returns.push(Return { pc, far: false }),
-            Form::Prefix if insn.opcode == op::TAIL => self.tails.push(pc),
-            Form::Prefix => {}
             Form::Invalid => unreachable!("insn::at refuses them"),
         }
         Ok(loops)

@@ -149,7 +149,8 @@ pub(super) fn may_be_ref_struct(image: &Image<'_>, ty: &Ty) -> bool {
     match ty {
         Ty::Named(named) if named.value => {
             named.by_ref_like
-                || !is_platform(&named.scope)
+                || image.structs.is_none()
+                    && !is_platform(&named.scope)
                     && !own_name(image).is_ok_and(|own| *own == *named.scope)
         }
         Ty::ByRef(_) => true,
@@ -193,6 +194,29 @@ pub(super) fn constructor(image: &Image<'_>, owner: &Accessed, blob: &[u8]) -> R
     let parameters =
         (0..parsed.count).map(|_| of_instance(types.ty(&mut reader, 0)?, owner.args()));
     parameters.collect()
+}
+
+/// Whether a struct (a `TypeDef` row) is a ref struct.
+pub(super) fn is_by_ref_like(image: &Image<'_>, ty: u32) -> bool {
+    let (namespace, name) = (b"System.Runtime.CompilerServices", b"IsByRefLikeAttribute");
+    has_attribute(image, token(table::TYPE_DEF, ty), namespace, name)
+}
+
+/// Whether a struct of another assembly is a ref struct, or may be one: nothing that was read defines it.
+fn may_be_by_ref_like(image: &Image<'_>, name: &str, assembly: &str) -> bool {
+    if is_ref_struct(name) {
+        return true;
+    }
+    let Some(structs) = &image.structs else {
+        return false;
+    };
+    structs.is_ref_struct(name).unwrap_or_else(|| {
+        let is_unknown = !is_platform(assembly);
+        if is_unknown {
+            structs.miss(name, assembly);
+        }
+        is_unknown
+    })
 }
 
 /// Whether this is a ref struct of the platform.
@@ -258,6 +282,12 @@ pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'
         Ty::Opaque(_) => true,
         _ => false,
     };
+    let is_unknown = |ty: &Ty| match ty {
+        Ty::Named(named) if named.by_ref_like => {
+            (image.structs.as_ref()).is_some_and(|structs| structs.is_missing(&named.name))
+        }
+        _ => false,
+    };
     if let Some(Ty::ByRef(this)) = &signature.this {
         if is_ref_struct(this) {
             return Some("no object can keep a ref struct");
@@ -275,6 +305,12 @@ pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'
         if parsed.is_void() && parsed.returns.len() > 1 {
             return Some("an `init` accessor sets a struct that no object can keep");
         }
+    }
+    let mut types = signature.parameters.iter().map(|p| &p.ty);
+    if types.any(is_unknown) || is_unknown(&signature.result) {
+        return Some(
+            "a struct of another assembly may be a ref struct, which no object can keep: name that assembly with --reference",
+        );
     }
     for ty in signature.parameters.iter().map(|p| &p.ty) {
         match ty {
@@ -581,13 +617,8 @@ impl<'i, 'a> Types<'i, 'a> {
         self.spend(name.len() + scope.len())?;
         let by_ref_like = value
             && match token_table(token) {
-                table::TYPE_DEF => has_attribute(
-                    self.image,
-                    token,
-                    b"System.Runtime.CompilerServices",
-                    b"IsByRefLikeAttribute",
-                ),
-                _ => is_ref_struct(&name),
+                table::TYPE_DEF => is_by_ref_like(self.image, token_row(token)),
+                _ => may_be_by_ref_like(self.image, &name, &scope),
             };
         Ok(Ty::Named(Arc::new(Named {
             name: name.into(),

@@ -19,7 +19,7 @@ use crate::cil::il::body::{self, Clause, ClauseKind};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
 use crate::cil::metadata::heaps::put_compressed;
-use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::schema::{coded, table};
 use crate::cil::metadata::signature::kind;
 use crate::cil::metadata::tables::{encode, token_row};
 use crate::cil::weave::code::Code;
@@ -98,12 +98,8 @@ pub(crate) fn add<'b>(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let owns_sorted = generic_methods_fit(image, importer);
     let mut adapters = Vec::with_capacity(wanted.len());
     for (_, way, hook) in &wanted {
-        if hook.generics > 0 && !owns_sorted {
-            continue;
-        }
         importer.guard(way)?;
         let change = way.change.as_ref();
         let found = match hook.links.is_empty() {
@@ -129,19 +125,6 @@ pub(crate) fn add<'b>(
         });
     }
     Ok(adapters)
-}
-
-/// Whether type parameters of new methods come behind all others: their table is sorted by owner, in which methods and
-/// types alternate. Only an assembly with more types than methods can be another.
-fn generic_methods_fit(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> bool {
-    let row = importer.additions().count(table::METHOD_DEF) + 1;
-    let key = encode(
-        &coded::TYPE_OR_METHOD_DEF,
-        u32::from(table::METHOD_DEF) << 24 | row,
-    );
-    let mut owners = (image.metadata.tables.iter(table::GENERIC_PARAM))
-        .map(|row| row.get(column::generic_param::OWNER));
-    !image.metadata.tables.is_sorted(table::GENERIC_PARAM) || owners.all(|owner| Some(owner) < key)
 }
 
 /// Adds the type, behind whose methods nothing else comes.

@@ -654,6 +654,7 @@ impl Adding<'_, '_, '_> {
             id: whole.planned.id,
             line,
             is_raw: false,
+            is_zeroed: true,
             runs: &runs,
         };
         let bound = Bound {

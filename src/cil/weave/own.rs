@@ -25,6 +25,8 @@ pub(crate) struct Method<'m> {
     pub line: u32,
     /// It is a constructor whose woven part begins before it has called another one.
     pub is_raw: bool,
+    /// Its locals, the new ones too, are null or zero where it begins.
+    pub is_zeroed: bool,
     /// What runs its body.
     pub runs: &'m [Run],
 }
@@ -134,6 +136,8 @@ struct Lowering<'l> {
     /// The locals of zeros, in the order in which the calls have them, and how many are used.
     zeros: Vec<u32>,
     used: usize,
+    /// What the operands at hand point to is there: the call is left out where it is not.
+    is_there: bool,
     /// How many locals there are so far; behind all of them come result and exception.
     locals: u32,
     place: Place,
@@ -174,6 +178,7 @@ impl<'l> Lowering<'l> {
             time: 0,
             zeros: Vec::new(),
             used: 0,
+            is_there: false,
             locals,
             place: Place::Enter,
             depth: 0,
@@ -201,14 +206,18 @@ impl<'l> Lowering<'l> {
         for ty in &bound.keep.states {
             self.add_local_of(ty)?;
         }
+        self.place = if is_late { Place::First } else { Place::Enter };
+        self.zero_states()?;
         if bound.keep.duration {
             self.time = self.add_local(&[element::I8]);
         }
         for (place, calls) in calls {
             for call in calls {
+                self.is_there = reads_reference(call).is_some();
                 for operand in &call.operands {
                     self.reserve(operand, is_late || place != Place::Enter)?;
                 }
+                self.is_there = false;
                 for operand in operands(self.exits(call)) {
                     self.reserve(operand, true)?;
                 }
@@ -326,6 +335,31 @@ impl<'l> Lowering<'l> {
         Some(())
     }
 
+    /// States become null or zero, where a hook may be left out that gives one and locals begin with what lies on the stack.
+    fn zero_states(&mut self) -> Option<()> {
+        if self.method.is_zeroed || !self.bound.may_skip() {
+            return Some(());
+        }
+        let imports = self.imports;
+        for (number, ty) in (0..).zip(&self.bound.keep.states) {
+            let local = self.states + number;
+            match zeroed(ty) {
+                Some(of) => {
+                    let token = imports.type_token(of)?;
+                    self.pushes(1);
+                    self.code().load_local_address(local);
+                    self.code().op_u32(op::INITOBJ, token);
+                    self.pops(1);
+                }
+                None => {
+                    self.zero(ty)?;
+                    self.stores(local);
+                }
+            }
+        }
+        Some(())
+    }
+
     fn add_local(&mut self, ty: &[u8]) -> u32 {
         self.own.locals.extend_from_slice(ty);
         self.own.count += 1;
@@ -358,13 +392,21 @@ impl<'l> Lowering<'l> {
                     self.kept[argument] = Some(self.add_local(ty));
                 }
             }
-            Source::Zero => {
-                if let Some(ty) = zeroed(&operand.to) {
-                    let local = self.add_local_of(ty)?;
-                    self.zeros.push(local);
-                }
-            }
+            Source::Zero => self.reserve_zero(&operand.to)?,
             _ => {}
+        }
+        match &operand.from {
+            Ty::ByRef(inner) if operand.convert == Convert::Load && !self.is_there => {
+                self.reserve_zero(inner)
+            }
+            _ => Some(()),
+        }
+    }
+
+    fn reserve_zero(&mut self, ty: &Ty) -> Option<()> {
+        if let Some(ty) = zeroed(ty) {
+            let local = self.add_local_of(ty)?;
+            self.zeros.push(local);
         }
         Some(())
     }
@@ -416,15 +458,24 @@ impl<'l> Lowering<'l> {
         let method = self.imports.method(call)?;
         let points = call.change().is_some_and(|change| change.throws);
         let (result, exits) = (self.locals, self.exits(call));
+        let left_out = match reads_reference(call) {
+            Some(operand) => Some(self.if_null(operand)?),
+            None => None,
+        };
+        self.is_there = left_out.is_some();
         for operand in &call.operands[..call.operands.len() - usize::from(points)] {
             self.operand(operand)?;
         }
+        self.is_there = false;
         if points {
             self.pushes(1);
             self.code().load_local_address(result);
         }
         self.code().op_u32(op::CALL, method);
         self.pops(call.operands.len() as u32);
+        if let Some(left_out) = left_out {
+            self.code().land(left_out);
+        }
         if call.hook.result == Ty::Void {
             return Some(());
         }
@@ -620,11 +671,54 @@ impl<'l> Lowering<'l> {
         Some(())
     }
 
+    /// A branch that is taken where a reference is null (`Unsafe.NullRef`).
+    fn if_null(&mut self, operand: &Operand) -> Option<u32> {
+        let reference = Operand {
+            convert: Convert::Same,
+            to: operand.from.clone(),
+            ..operand.clone()
+        };
+        self.operand(&reference)?;
+        let branch = self.code().branch(op::BRFALSE);
+        self.pops(1);
+        Some(branch)
+    }
+
     /// Makes of the value on the stack what the hook takes.
     fn convert(&mut self, operand: &Operand) -> Option<()> {
         let imports = self.imports;
-        convert(imports, &operand.from, operand.convert, self.code())
+        let mut over = None;
+        if let (Convert::Load | Convert::LoadBox, Ty::ByRef(inner), false) =
+            (operand.convert, &operand.from, self.is_there)
+        {
+            // What a null reference points to is null, or zero.
+            self.pushes(1);
+            self.code().op(op::DUP);
+            let there = self.code().branch(op::BRTRUE);
+            self.code().op(op::POP);
+            self.pops(2);
+            match operand.convert {
+                Convert::Load => self.zero(inner)?,
+                _ => {
+                    self.pushes(1);
+                    self.code().op(op::LDNULL);
+                }
+            }
+            over = Some(self.code().branch(op::BR));
+            self.code().land(there);
+        }
+        convert(imports, &operand.from, operand.convert, self.code())?;
+        if let Some(over) = over {
+            self.code().land(over);
+        }
+        Some(())
     }
+}
+
+/// What a call records, if it lies behind a reference.
+fn reads_reference(call: &Call) -> Option<&Operand> {
+    let value = call.operands.first().filter(|_| call.is_record());
+    value.filter(|value| matches!(value.convert, Convert::Load | Convert::LoadBox))
 }
 
 /// Makes of a value on the stack what is asked for.

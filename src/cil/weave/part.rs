@@ -238,7 +238,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Whether a planned method calls anything beside the hooks of the library.
     fn calls_more(&self, planned: &Planned) -> bool {
         let bound = planned.bound.map(|place| &self.bound[place as usize]);
-        bound.is_some_and(|bound| bound.logical.is_none() || !bound.is_empty())
+        bound.is_some_and(|bound| !bound.is_empty())
     }
 
     /// The points of a method at which something is called: those in its own code, and those in its state machine.
@@ -694,6 +694,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     id: planned.id,
                     line: self.line(opened.method),
                     is_raw: shape.constructor.is_some() && recipe.start == 0,
+                    is_zeroed: rewrite::zeroes_locals(body),
                     runs: &[],
                 };
                 own_code.make(&self.imports, bound, &method)?;

@@ -114,7 +114,11 @@ fn is_hidden(image: &Image<'_>, ty: &Ty, importer: &Importer<'_, '_>) -> bool {
     match ty {
         Ty::Named(named) => {
             let own = importer.own_type(named);
-            own.is_some_and(|ty| !sites::is_type_visible(image, ty))
+            let is_hidden_there = || {
+                let structs = image.structs.as_ref();
+                structs.is_some_and(|structs| structs.is_hidden(&named.name))
+            };
+            own.map_or_else(is_hidden_there, |ty| !sites::is_type_visible(image, ty))
                 || (named.args.iter()).any(|ty| is_hidden(image, ty, importer))
         }
         Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => {

@@ -110,8 +110,11 @@ pub(crate) fn add(
             tokens.push(Err(Reason::ExceptionUnnamed));
             continue;
         }
-        if redirect.placed.is_some() && points::names_hidden(image, redirect, importer) {
-            tokens.push(Err(Reason::PointOfHidden));
+        if points::names_hidden(image, redirect, importer) {
+            tokens.push(Err(match redirect.placed {
+                Some(_) => Reason::PointOfHidden,
+                None => Reason::CallOfHidden,
+            }));
             continue;
         }
         let Some(name) = &redirect.class else {
@@ -477,6 +480,7 @@ fn method<'m>(signature: &'m [u8], locals: &'m [u8]) -> Method<'m> {
         id: 0,
         line: 0,
         is_raw: false,
+        is_zeroed: true,
         runs: &[],
     }
 }

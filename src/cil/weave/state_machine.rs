@@ -186,6 +186,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .hook(self.id, hook)
     }
 
+    /// The object is enumerated again by another call, behind the hook that ends this one.
+    fn again(&self, end: Snippet) -> Snippet {
+        let zero = end.op(op::LDARG_0).op(op::LDC_I4_0).op(op::CONV_I8);
+        zero.op_u32(op::STFLD, self.field)
+    }
+
     /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points.
     pub(crate) fn weave(
         &self,
@@ -228,7 +234,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 error = hook(self.tokens.fail);
             }
             Role::Dispose => {
-                exit = Exit::Always(hook(self.tokens.end));
+                exit = Exit::Always(self.again(hook(self.tokens.end)));
                 error = hook(self.tokens.fail);
             }
             Role::Kickoff => before.push(self.begin(body.code, &calls, additions)?),
@@ -257,11 +263,17 @@ impl<'w, 'a> Weaver<'w, 'a> {
             let suspend = self.on_this(none, self.tokens.suspend);
             Some(match self.builder_call(insn.token(code), &builders)? {
                 b"AwaitUnsafeOnCompleted" | b"AwaitOnCompleted" => suspend,
-                b"SetException" => self.on_this(none.op(op::DUP), self.tokens.fail),
+                b"SetException" => {
+                    let fail = self.on_this(none.op(op::DUP), self.tokens.fail);
+                    match self.machine.sort {
+                        Sort::AsyncIterator => self.again(fail),
+                        _ => fail,
+                    }
+                }
                 b"SetResult" if self.machine.sort == Sort::AsyncIterator => {
                     // What is given to SetResult is pushed by the instruction in front of it.
                     match code[..start as usize].last().copied().map(u16::from) {
-                        Some(op::LDC_I4_0) => end,
+                        Some(op::LDC_I4_0) => self.again(end),
                         Some(op::LDC_I4_1) => suspend,
                         _ => return None,
                     }

@@ -488,6 +488,7 @@ impl<'i, 'a> File<'i, 'a> {
         };
         let (kept, parsed) = self.source.redirected;
         let image = cil::Image::parse(kept.get_or_init(|| bytes))?;
+        let image = image.with_structs(self.source.image.structs.as_ref());
         Ok(Some(parsed.get_or_init(|| image)))
     }
 

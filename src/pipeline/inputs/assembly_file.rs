@@ -26,6 +26,7 @@ pub(crate) fn weave_assembly(
 ) -> Result<Vec<Staged>> {
     let (redirected, redirected_image) = (OnceLock::new(), OnceLock::new());
     let image = cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let image = image.with_structs(cx.structs());
     let pdb_path = symbols_of(&job.input, &image);
     let pdb = match pdb_path.is_file() {
         true => Some(Input::open(&pdb_path)?),

@@ -85,7 +85,12 @@ impl Binding<'_> {
                     };
                 }
                 if let Some(what) = self.unchangeable(result) {
-                    return refused(&what, "what returns one is", "leave it out with `exclude`");
+                    return match operand.optional {
+                        true => Ok(None),
+                        false => {
+                            refused(&what, "what returns one is", "leave it out with `exclude`")
+                        }
+                    };
                 }
                 let (dest, old) = match self.when {
                     When::Exit => (Dest::Result, (Source::Result, result.clone())),
@@ -102,7 +107,12 @@ impl Binding<'_> {
                     return Ok(None);
                 };
                 if let Some(what) = self.unchangeable(&value.ty) {
-                    return refused(&what, "it is one in", "change what it points to in the hook");
+                    return match operand.optional {
+                        true => Ok(None),
+                        false => {
+                            refused(&what, "it is one in", "change what it points to in the hook")
+                        }
+                    };
                 }
                 let Source::Arg(n) = value.source else {
                     return Ok(None);

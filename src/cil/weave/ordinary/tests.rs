@@ -553,6 +553,21 @@ fn tail_calls_become_calls_and_jumps_are_left() {
     assert!(!woven.contains("tail."), "{woven}");
     let enter = weave(&old, &shape(VOID), Advice::ENTER).unwrap();
     assert!(enter.contains("tail."), "{enter}");
+    // ldarga.s 0; constrained. T, tail. in each order; callvirt; ret. What stays is in front of its call.
+    let (constrained, tail) = ([0xfe, 0x16, 1, 0, 0, 0x1b], [0xfe, 0x14]);
+    let callvirt = [0x6f, 1, 0, 0, 0x0a, 0x2a];
+    for prefixes in [[&constrained[..], &tail], [&tail, &constrained]] {
+        let old = code(&[&[0x0f, 0], prefixes[0], prefixes[1], &callvirt]);
+        let woven = weave(&tiny(&old), &shape(VOID), Advice::ALL).unwrap();
+        let lines: Vec<&str> = woven
+            .lines()
+            .map(|line| {
+                line.trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+            })
+            .collect();
+        let kept = ["nop", "nop", "constrained. 1b000001", "callvirt 0a000001"];
+        assert!(lines.windows(4).any(|four| four == kept), "{woven}");
+    }
     let jump = tiny(&[0x27, 1, 0, 0, 6]);
     assert_eq!(
         weave(&jump, &shape(VOID), Advice::ALL),

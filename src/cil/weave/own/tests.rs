@@ -282,54 +282,64 @@ fn values_are_converted_and_kept() {
        6 dup
        7 ldc.i4.0
        8 ldarg.0
-       9 ldind.i4
-      10 box 01000030
-      15 stelem.ref
-      16 dup
-      17 ldc.i4.1
-      18 ldnull
-      19 stelem.ref
-      20 dup
-      21 ldc.i4.2
-      22 ldarg.2
-      23 stelem.ref
-      24 call 0a000044
-      29 ldarg.0
-      30 ldind.i4
-      31 ldarg.0
-      32 ldstr 7000001c
-      37 ldc.i4.7
-      38 conv.i8
-      39 ldc.r4 3f000000
-      44 ldnull
-      45 ldloca.s 00
-      47 initobj 01000030
-      53 ldloca.s 00
-      55 ldc.i4.0
-      56 call 0a000045
-      61 ldarg.0
-      62 ldind.i4
-      63 ldarg.1
-      64 ldind.i4
-      65 add
-      66 ldarg.2
-      67 ldc.i4.0
-      68 ldc.i4.0
-      69 call 0a000022
-      74 add
-      75 ldarg.3
-      76 callvirt 0a000023
-      81 add
-      82 ldsfld 0a000024
-      87 ldc.i4.3
-      88 ldelem.u1
-      89 add
-      90 ldsfld 0a000025
-      95 ldc.i4.0
-      96 ldelem.i8
-      97 conv.i4
-      98 add
-      99 ret
+       9 dup
+      10 brtrue 22
+      15 pop
+      16 ldnull
+      17 br 28
+      22 ldind.i4
+      23 box 01000030
+      28 stelem.ref
+      29 dup
+      30 ldc.i4.1
+      31 ldnull
+      32 stelem.ref
+      33 dup
+      34 ldc.i4.2
+      35 ldarg.2
+      36 stelem.ref
+      37 call 0a000044
+      42 ldarg.0
+      43 dup
+      44 brtrue 56
+      49 pop
+      50 ldc.i4.0
+      51 br 57
+      56 ldind.i4
+      57 ldarg.0
+      58 ldstr 7000001c
+      63 ldc.i4.7
+      64 conv.i8
+      65 ldc.r4 3f000000
+      70 ldnull
+      71 ldloca.s 00
+      73 initobj 01000030
+      79 ldloca.s 00
+      81 ldc.i4.0
+      82 call 0a000045
+      87 ldarg.0
+      88 ldind.i4
+      89 ldarg.1
+      90 ldind.i4
+      91 add
+      92 ldarg.2
+      93 ldc.i4.0
+      94 ldc.i4.0
+      95 call 0a000022
+     100 add
+     101 ldarg.3
+     102 callvirt 0a000023
+     107 add
+     108 ldsfld 0a000024
+     113 ldc.i4.3
+     114 ldelem.u1
+     115 add
+     116 ldsfld 0a000025
+     121 ldc.i4.0
+     122 ldelem.i8
+     123 conv.i4
+     124 add
+     125 ret
     locals [07, 03, 08, 08, 12, 80, 95]
 
     Guarded(System.String)System.Int32
@@ -487,31 +497,41 @@ fn constructors_have_hooks_behind_the_call_of_another_one() {
     .ctor(System.Int32, System.Int32)System.Void
     fat maxstack 8 init locals 11000009
        0 ldarg.0
-       1 ldobj 02000005
-       6 box 02000005
-      11 ldarg.1
-      12 box 01000030
-      17 ldarg.2
-      18 box 01000030
-      23 call 0a00004c
-      28 ldc.i4 01020302
-      33 call 0a000044
-      38 ldarg.0
-      39 ldarg.1
-      40 stfld 04000008
-      45 ldarg.0
-      46 ldarg.2
-      47 stfld 04000009
-      52 br.s 54
-      54 ldarg.0
-      55 ldobj 02000005
-      60 box 02000005
-      65 ldarg.1
-      66 box 01000030
-      71 ldarg.2
-      72 box 01000030
-      77 call 0a00004c
-      82 ret
+       1 dup
+       2 brtrue 14
+       7 pop
+       8 ldnull
+       9 br 24
+      14 ldobj 02000005
+      19 box 02000005
+      24 ldarg.1
+      25 box 01000030
+      30 ldarg.2
+      31 box 01000030
+      36 call 0a00004c
+      41 ldc.i4 01020302
+      46 call 0a000044
+      51 ldarg.0
+      52 ldarg.1
+      53 stfld 04000008
+      58 ldarg.0
+      59 ldarg.2
+      60 stfld 04000009
+      65 br.s 67
+      67 ldarg.0
+      68 dup
+      69 brtrue 81
+      74 pop
+      75 ldnull
+      76 br 91
+      81 ldobj 02000005
+      86 box 02000005
+      91 ldarg.1
+      92 box 01000030
+      97 ldarg.2
+      98 box 01000030
+     103 call 0a00004c
+     108 ret
     locals [07, 01, 12, 80, 95]
     "#
     );
@@ -773,6 +793,106 @@ fn around(signature: &Signature, inner: Option<Arc<Bound>>) -> Bound {
     Bound {
         around: Some(Box::new(Around { call, inner })),
         ..Bound::default()
+    }
+}
+
+#[test]
+fn a_state_is_zero_where_its_hook_did_not_run() {
+    let date = Ty::Named(Arc::new(Named {
+        name: "System.DateTime".into(),
+        scope: CORE.into(),
+        value: true,
+        by_ref_like: false,
+        args: Box::default(),
+    }));
+    let bind = |_: &str, method: &str, _: &Signature| {
+        let skip = Dest::SkipWhen { exits: 1 };
+        let skip = Call {
+            given: Some((Convert::Same, INT)),
+            ..call("Off", vec![], Ty::Prim(Prim::Bool), skip)
+        };
+        let begin = |ty: &Ty, n| call("Begin", vec![], ty.clone(), Dest::State(n));
+        let states = vec![
+            same(Source::State(0), LONG),
+            same(Source::State(1), date.clone()),
+        ];
+        (method == "Guarded").then(|| Bound {
+            enter: [skip, begin(&LONG, 0), begin(&date, 1)].into(),
+            exit: [call("End", states, Ty::Void, Dest::Drop)].into(),
+            keep: Keep {
+                states: [LONG, date.clone()].into(),
+                ..Keep::default()
+            },
+            ..Bound::default()
+        })
+    };
+    let first = |bytes: &[u8]| {
+        let (out, left) = woven((bytes, None), Advice::default(), 99, &bind);
+        assert_eq!(left, []);
+        let shown = shown_methods(&out.image, &["Guarded("]);
+        let code: Vec<String> = (shown.lines().skip(1))
+            .map(|line| {
+                line.split_whitespace()
+                    .skip(1)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect();
+        (code[0].contains("init locals"), code[1..].to_vec())
+    };
+    let (zeroes, code) = first(SHAPES);
+    assert!(zeroes && code[0].starts_with("call "), "{code:?}");
+    // `SkipLocalsInit`: the header's flag is off.
+    let mut bytes = SHAPES.to_vec();
+    let image = Image::parse(SHAPES).unwrap();
+    for row in image.metadata.tables.iter(table::METHOD_DEF) {
+        if let Ok((at, body)) = image.body(row.get(column::method_def::RVA))
+            && body.init_locals
+        {
+            bytes[at] &= !0x10;
+        }
+    }
+    let (zeroes, code) = first(&bytes);
+    assert!(!zeroes, "{code:?}");
+    let set = ["ldc.i4.0", "conv.i8", "stloc.1", "ldloca.s 02", "initobj"];
+    let is_set = |(line, set): (&String, &&str)| line.starts_with(set);
+    assert!(code.iter().zip(&set).all(is_set), "{code:?}");
+}
+
+#[test]
+fn sorted_tables_stay_so_whatever_the_header_says() {
+    /// The tables that are sorted (II.24.2.6).
+    const SORTED: u64 = 0x1600_3301_FA00;
+    let generic: &[u8] = include_bytes!("../../../../tests/dotnet/fixtures/generic.dll");
+    let bind = |_: &str, method: &str, signature: &Signature| {
+        let values = signature.parameters.iter().map(|p| &p.ty);
+        let is_kept = |ty: &Ty| !matches!(ty, Ty::ByRef(_) | Ty::Opaque(_)) && !is_ref_struct(ty);
+        let fits = !method.starts_with('.')
+            && !matches!(signature.this, Some(Ty::ByRef(_)))
+            && values.chain([&signature.result]).all(is_kept);
+        fits.then(|| around(signature, None))
+    };
+    for bytes in [SHAPES, generic] {
+        let sorted = SORTED.to_le_bytes();
+        let at = bytes.windows(8).position(|eight| eight == sorted).unwrap();
+        let mut unsaid = bytes.to_vec();
+        unsaid[at..at + 8].fill(0);
+        let [said, unsaid] = [bytes, &unsaid].map(|bytes| {
+            let (out, _) = woven((bytes, None), Advice::default(), 99, &bind);
+            out.image
+        });
+        let image = Image::parse(&unsaid).unwrap();
+        let tables = &image.metadata.tables;
+        let of_said = Image::parse(&said).unwrap();
+        for table in (0..64).filter(|table| SORTED >> table & 1 == 1) {
+            let rows = tables.table_bytes(table);
+            assert!(
+                rows == of_said.metadata.tables.table_bytes(table),
+                "{table:#x}"
+            );
+        }
+        let owners = tables.iter(table::GENERIC_PARAM);
+        assert!(owners.is_sorted_by_key(|row| row.get(column::generic_param::OWNER)));
     }
 }
 

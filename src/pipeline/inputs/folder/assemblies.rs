@@ -55,7 +55,7 @@ impl<'f> Walk<'f, '_> {
         }
         let redirected: Vec<OnceLock<Vec<u8>>> = inputs.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<Result<cil::Image<'_>>> = (inputs.par_iter())
-            .map(|(_, input)| cil::Image::parse(input))
+            .map(|(_, input)| Ok(cil::Image::parse(input)?.with_structs(folder.cx.structs())))
             .collect();
         let mut opened = Vec::with_capacity(inputs.len());
         for (((found, file), image), redirected) in inputs.iter().zip(parsed).zip(&redirected) {
