@@ -68,7 +68,7 @@ step() {
         dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- both python3 tests/harness/check_own_hooks.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
         sdk) release && both python3 tests/harness/msbuild.py "$([ "$scope" = --everyday ] && echo --everyday || echo --full)" -- both python3 tests/harness/databases.py --only adonet -- both python3 tests/harness/clients.py --only dotnet -- python3 tests/harness/runtime_async.py $scope ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
-        programs) release && both python3 tests/harness/programs.py $scope -- both python3 tests/harness/databases.py --only jdbc -- both python3 tests/harness/clients.py --only java -- python3 tests/harness/loaders.py ;;
+        programs) release && both python3 tests/harness/programs.py $scope -- both python3 tests/harness/databases.py --only jdbc -- both python3 tests/harness/clients.py --only java -- both python3 tests/harness/layouts.py $scope -- python3 tests/harness/loaders.py ;;
         more) release && both fuzz -- both python3 tests/harness/suites.py $scope -- both python3 tests/harness/servers.py -- both python3 tests/harness/jaeger.py -- both python3 tests/harness/aot.py -- python3 tests/harness/agents.py ;;
     esac
 }
