@@ -163,7 +163,7 @@ def boot_files(folder, release):
 def boot(score, folder, release):
     files, manifest = boot_files(folder, release)
     packed = zipped(folder / "shop.jar", files, manifest)
-    judge(score, release, folder, packed, lambda java, jar, _: [java, "-jar", jar, "--server.port=0", "--server.address=127.0.0.1"], asked)
+    judge(score, release, folder, packed, lambda java, jar, _: [java, "-jar", jar, "--server.port=0", "--server.address=127.0.0.1", "--spring.main.banner-mode=off"], asked)
 
 
 def boot4(score, folder):
@@ -181,7 +181,7 @@ def boot4_exploded(score, folder):
     with zipfile.ZipFile(packed) as archive:
         archive.extractall(plain)
     launcher = "org.springframework.boot.loader.launch.JarLauncher"
-    judge(score, "boot4 exploded", folder, plain, lambda java, home, _: [java, "-cp", home, launcher, "--server.port=0", "--server.address=127.0.0.1"], asked)
+    judge(score, "boot4 exploded", folder, plain, lambda java, home, _: [java, "-cp", home, launcher, "--server.port=0", "--server.address=127.0.0.1", "--spring.main.banner-mode=off"], asked)
 
 
 def quarkus(score, folder):
