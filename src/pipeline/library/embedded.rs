@@ -229,9 +229,9 @@ fn is_of_base(package: &str) -> bool {
         "java/util/prefs",
         "javax/security/auth/kerberos",
     ];
-    let below = |root: &&str| {
-        let rest = package.strip_prefix(*root);
+    let below = |root: &str| {
+        let rest = package.strip_prefix(root);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    ROOTS.iter().any(|root| below(&root)) && !ELSEWHERE.iter().any(|root| below(&root))
+    ROOTS.iter().any(|root| below(root)) && !ELSEWHERE.iter().any(|root| below(root))
 }
