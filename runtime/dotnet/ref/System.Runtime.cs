@@ -216,6 +216,7 @@ namespace System
 #if NET8_0_OR_GREATER
         public static int ProcessId { get { throw null; } }
 #endif
+        public static int SystemPageSize { get { throw null; } }
         public static long WorkingSet { get { throw null; } }
         public static string MachineName { get { throw null; } }
         public static string NewLine { get { throw null; } }

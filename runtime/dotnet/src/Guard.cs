@@ -20,6 +20,10 @@ namespace Weave.Runtime
         [ThreadStatic]
         private static bool busy;
 
+        /// <summary>What the program has there to read when the hook is over.</summary>
+        [ThreadStatic]
+        private static int error;
+
         /// <summary>A hook begins, unless this thread runs one: then false, and the hook is not to be called.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static bool Begin()
@@ -29,6 +33,7 @@ namespace Weave.Runtime
                 return false;
             }
             busy = true;
+            error = LastError.Get();
             return true;
         }
 
@@ -37,6 +42,7 @@ namespace Weave.Runtime
         public static void End()
         {
             busy = false;
+            LastError.Set(error);
         }
 
         /// <summary>The time since some moment near the process's start.</summary>

@@ -50,6 +50,33 @@ namespace Weave.Runtime
             return GetTime(clock, time) != 0 ? -1 : time[0] * 1000000000 + time[1];
         }
 
+        /// <summary>Of <c>getrlimit</c>: how long a file of this process may become.</summary>
+        private const int FileSize = 1;
+
+        [DllImport("libc", EntryPoint = "getrlimit")]
+        private static extern int GetLimit(int what, long* limits);
+
+        /// <summary>
+        /// How long a file of this process may become (<c>ulimit -f</c>): to write beyond that ends the process by a signal. Anybody may set
+        /// it anew, so it is asked each time.
+        /// </summary>
+        internal static long LongestFile()
+        {
+            if (System.IO.Path.DirectorySeparatorChar != '/' || sizeof(IntPtr) != 8)
+            {
+                return long.MaxValue;
+            }
+            try
+            {
+                long* limits = stackalloc long[2];
+                return GetLimit(FileSize, limits) != 0 || limits[0] < 0 ? long.MaxValue : limits[0];
+            }
+            catch (Exception)
+            {
+                return long.MaxValue;
+            }
+        }
+
         [DllImport("libc", EntryPoint = "statx")]
         private static extern int GetStatus(int folder, byte* path, int flags, uint mask, byte* status);
 

@@ -157,7 +157,10 @@ namespace Weave.Runtime
         /// <summary>All that is asked when tracing is off.</summary>
         internal static bool On()
         {
-            return !Is(Get("weave.trace"), "off");
+            int error = LastError.Get();
+            bool on = !Is(Get("weave.trace"), "off");
+            LastError.Set(error);
+            return on;
         }
 
         private static bool Is(string value, string word)

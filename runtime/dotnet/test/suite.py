@@ -11,6 +11,7 @@ import mmap
 import os
 import pathlib
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -56,6 +57,7 @@ def sdk_host():
 def start(folder, program, **settings):
     """Starts a program; settings are environment variables, `properties` those of its runtimeconfig.json."""
     properties = settings.pop("properties", None)
+    limits = settings.pop("limits", {})
     if MONO:
         command = ["mono", str(BUILT / "Programs.exe")]
     else:
@@ -72,7 +74,8 @@ def start(folder, program, **settings):
     if settings.get("WEAVE_TRACE", "") is None:
         del environment["WEAVE_TRACE"]
     return subprocess.Popen(
-        [*command, program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: [resource.setrlimit(what, (most, most)) for what, most in limits.items()],
     )
 
 
@@ -330,6 +333,57 @@ def test_disk_full(folder):
         err = "" if MONO else finish(folder, "Many", WEAVE_TRACE=disk / "t.wtrace")
         assert MONO or "there is room for 4096 bytes (half of the free room of the file system)" in err, err
         assert not (disk / "t.wtrace").exists(), "no empty file is left"
+
+
+GONE = "weave: the trace cannot grow: the file was moved or changed by somebody else; what finds no room in it is counted as lost\n"
+
+
+def test_truncated(folder):
+    for settings in ({}, {"LIMIT": "1m"}, {"LIMIT": "1m", "POLICY": "drop"}, {"LIMIT": "1m", "POLICY": "block", "BLOCK": 100}):
+        equal(GONE, finish(folder, "Truncated", **{f"WEAVE_TRACE_{k}": v for k, v in settings.items()}), f"error stream, {settings}")
+        again(folder)
+
+
+def test_file_size_limit(folder):
+    for most, policy in ((3 << 20, "ring"), (3 << 20, "drop"), (200_000, "block")):
+        err = finish(folder, "Many", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100, WEAVE_TRACE_LIMIT="1g", limits={resource.RLIMIT_FSIZE: most})
+        equal("weave: the trace cannot grow: file too large (ulimit -f); what finds no room in it is counted as lost\n", err, "error stream")
+        t = reader.Trace(folder / "t.wtrace")
+        equal(MANY, t.events() + t.lost, f"recorded and lost, {policy}")
+        assert most - CHUNK < t.size <= most and t.lost > 0, f"it used what there was: {t.size}"
+        again(folder)
+    err = finish(folder, "Many", WEAVE_TRACE_LIMIT="1g", limits={resource.RLIMIT_FSIZE: 100_000})
+    assert re.fullmatch(r"weave: cannot write the trace .*; the program runs on without it\n", err), err
+
+
+def test_few_descriptors(folder):
+    # As few as the program itself needs, and what little the library needs beside it, or not even that.
+    for settings in {"WEAVE_TRACE": "off"}, {}:
+        low = 8
+        while True:
+            process = start(folder, "Nothing", limits={resource.RLIMIT_NOFILE: low})
+            process.communicate(timeout=200)
+            if process.returncode == 0:
+                break
+            low += 1
+        for most in range(low, low + 6):
+            err = finish(folder, "Threads", limits={resource.RLIMIT_NOFILE: most}, **settings)
+            told = re.fullmatch(r"weave: (cannot write the trace|the trace cannot grow).*\n", err)
+            assert err == "" or told and not settings, f"{most} descriptors: {err}"
+            if (folder / "t.wtrace").exists():
+                again(folder)
+
+
+def test_last_errors(folder):
+    err = finish(folder, "LastErrors")
+    assert re.fullmatch("weave: hook Acme.Last failed: .*\n", err), err
+    again(folder)
+    finish(folder, "LastErrors", WEAVE_TRACE="off")
+    finish(folder, "LastErrors", WEAVE_TRACE_LIMIT="256k")
+
+
+def test_context_stays(folder):
+    run(folder, "ContextStays")
 
 
 def test_read_only(folder):
