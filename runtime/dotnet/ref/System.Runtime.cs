@@ -313,7 +313,7 @@ namespace System.IO
     public enum UnixFileMode { UserExecute = 0x40, UserWrite = 0x80, UserRead = 0x100 }
 #endif
 
-    public enum FileMode { CreateNew = 1, Open = 3 }
+    public enum FileMode { CreateNew = 1, Open = 3, OpenOrCreate = 4 }
     public enum FileAccess { Read = 1, Write = 2, ReadWrite = 3 }
 
     [Flags]

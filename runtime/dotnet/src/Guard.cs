@@ -54,6 +54,7 @@ namespace Weave.Runtime
         /// <summary>The hook of this name has thrown this.</summary>
         public static void Failed(Exception e, string hook)
         {
+            int before = LastError.Get();
             try
             {
                 // The runtime throws it again: it stops the thread, and is no failure of the hook.
@@ -71,6 +72,7 @@ namespace Weave.Runtime
             {
                 // There is nobody to tell.
             }
+            LastError.Set(before);
         }
 
         /// <summary>By now the hook counts as told, so that what is called here may fail in it.</summary>
@@ -94,7 +96,7 @@ namespace Weave.Runtime
             busy = true;
             try
             {
-                Console.Error.WriteLine("weave: hook " + hook + " failed: " + text
+                Log.Say("hook " + hook + " failed: " + text
                     + "; the program runs on, and this hook's next failures are not shown");
             }
             finally

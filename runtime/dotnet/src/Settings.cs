@@ -163,6 +163,14 @@ namespace Weave.Runtime
             return on;
         }
 
+        /// <summary>Where lines of the library's go: null for the error stream, empty for nowhere, else a file.</summary>
+        internal static string LogFile()
+        {
+            string value = Get("weave.log");
+            return value == null || Is(value, "stderr") ? null
+                : Is(value, "off") ? "" : System.IO.Path.GetFullPath(Fill(value, Host.Pid()));
+        }
+
         private static bool Is(string value, string word)
         {
             return string.Equals(value, word, StringComparison.OrdinalIgnoreCase);

@@ -55,7 +55,7 @@ namespace Weave.Runtime
                 if (mine)
                 {
                     // Not before the gate is open: this may run the program's code.
-                    Say(message);
+                    Log.Say(message);
                     if (store != null)
                     {
                         Accompany(store);
@@ -125,7 +125,7 @@ namespace Weave.Runtime
             string trouble = s.Trouble;
             if (trouble != null && Interlocked.Exchange(ref stopped, 1) == 0)
             {
-                Say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
+                Log.Say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
             }
         }
 
@@ -155,7 +155,9 @@ namespace Weave.Runtime
                 string name = Path.GetFileName(path);
                 string renamed = !file.IsRenamed ? null : name + " exists, so this run records to " + Path.GetFileName(file.Path)
                     + " (%p or %t in WEAVE_TRACE keep runs apart)";
-                return Lines(settings.Complaint, settings.LimitNote, renamed, trouble);
+                // What is not wrong is told in the trace: a program's error stream may be read by another.
+                store.Header.SetNotes(Lines("", settings.LimitNote, renamed));
+                return Lines("weave: ", settings.Complaint, trouble);
             }
             catch (Exception e)
             {
@@ -168,12 +170,13 @@ namespace Weave.Runtime
         }
 
         /// <summary>What is not null, each in a line.</summary>
-        private static string Lines(params string[] some)
+        /// <param name="head">What all lines but the first begin with.</param>
+        private static string Lines(string head, params string[] some)
         {
             string all = null;
             foreach (string one in some)
             {
-                all = one == null ? all : all == null ? one : all + Environment.NewLine + "weave: " + one;
+                all = one == null ? all : all == null ? one : all + Environment.NewLine + head + one;
             }
             return all;
         }
@@ -280,23 +283,6 @@ namespace Weave.Runtime
             finally
             {
                 Recorder.Restore(lane);
-            }
-        }
-
-        /// <summary>Tells the user, if there is something to tell.</summary>
-        internal static void Say(string message)
-        {
-            if (message == null)
-            {
-                return;
-            }
-            try
-            {
-                Console.Error.WriteLine("weave: " + message);
-            }
-            catch (Exception)
-            {
-                // There is nobody to tell.
             }
         }
     }

@@ -11,7 +11,6 @@ import mmap
 import os
 import pathlib
 import re
-import resource
 import shutil
 import struct
 import subprocess
@@ -19,6 +18,7 @@ import sys
 import tempfile
 import time
 import traceback
+from resource import RLIMIT_FSIZE, RLIMIT_NOFILE, setrlimit
 
 import maps
 import reader
@@ -75,7 +75,7 @@ def start(folder, program, **settings):
         del environment["WEAVE_TRACE"]
     return subprocess.Popen(
         [*command, program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: [resource.setrlimit(what, (most, most)) for what, most in limits.items()],
+        preexec_fn=lambda: [setrlimit(what, (most, most)) for what, most in limits.items()],
     )
 
 
@@ -346,13 +346,13 @@ def test_truncated(folder):
 
 def test_file_size_limit(folder):
     for most, policy in ((3 << 20, "ring"), (3 << 20, "drop"), (200_000, "block")):
-        err = finish(folder, "Many", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100, WEAVE_TRACE_LIMIT="1g", limits={resource.RLIMIT_FSIZE: most})
+        err = finish(folder, "Many", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100, WEAVE_TRACE_LIMIT="1g", limits={RLIMIT_FSIZE: most})
         equal("weave: the trace cannot grow: file too large (ulimit -f); what finds no room in it is counted as lost\n", err, "error stream")
         t = reader.Trace(folder / "t.wtrace")
         equal(MANY, t.events() + t.lost, f"recorded and lost, {policy}")
         assert most - CHUNK < t.size <= most and t.lost > 0, f"it used what there was: {t.size}"
         again(folder)
-    err = finish(folder, "Many", WEAVE_TRACE_LIMIT="1g", limits={resource.RLIMIT_FSIZE: 100_000})
+    err = finish(folder, "Many", WEAVE_TRACE_LIMIT="1g", limits={RLIMIT_FSIZE: 100_000})
     assert re.fullmatch(r"weave: cannot write the trace .*; the program runs on without it\n", err), err
 
 
@@ -361,13 +361,13 @@ def test_few_descriptors(folder):
     for settings in {"WEAVE_TRACE": "off"}, {}:
         low = 8
         while True:
-            process = start(folder, "Nothing", limits={resource.RLIMIT_NOFILE: low})
+            process = start(folder, "Nothing", limits={RLIMIT_NOFILE: low})
             process.communicate(timeout=200)
             if process.returncode == 0:
                 break
             low += 1
         for most in range(low, low + 6):
-            err = finish(folder, "Threads", limits={resource.RLIMIT_NOFILE: most}, **settings)
+            err = finish(folder, "Threads", limits={RLIMIT_NOFILE: most}, **settings)
             told = re.fullmatch(r"weave: (cannot write the trace|the trace cannot grow).*\n", err)
             assert err == "" or told and not settings, f"{most} descriptors: {err}"
             if (folder / "t.wtrace").exists():
@@ -384,6 +384,25 @@ def test_last_errors(folder):
 
 def test_context_stays(folder):
     run(folder, "ContextStays")
+
+
+def test_log(folder):
+    said = finish(folder, "One", WEAVE_TRACE_POLICY="some")
+    assert re.fullmatch("weave: weave.trace.policy: .*\n", said), said
+    again(folder)
+    for value, file in (("stderr", None), ("off", None), ("log-%p.txt", "log-*.txt"), (folder / "pipe", None)):
+        if value == folder / "pipe":
+            os.mkfifo(value)
+        for _ in range(2):
+            err = finish(folder, "One", WEAVE_TRACE_POLICY="some", WEAVE_LOG=value)
+            equal(said if value == "stderr" else "", err, f"error stream, {value}")
+            again(folder)
+        if file:
+            equal([said, said], [log.read_text() for log in folder.glob(file)], "the files")
+            equal({0o600}, {log.stat().st_mode & 0o777 for log in folder.glob(file)}, "modes")
+    for _ in range(2):
+        equal("", finish(folder, "OwnHooksFail", WEAVE_LOG="all.txt", WEAVE_TRACE="off"), "error stream")
+    equal(2000, (folder / "all.txt").read_text().count("weave: hook "), "lines of both runs")
 
 
 def test_read_only(folder):
@@ -424,8 +443,9 @@ def test_paths(folder):
     equal(f"x-{reader.Trace(only).pid}.wtrace", only.name, "name")
     run(folder, "One")
     first = (folder / "t.wtrace").read_bytes()
-    equal("weave: t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)\n",
-          finish(folder, "One"), "error stream")
+    equal("", finish(folder, "One"), "error stream: nothing is wrong")
+    equal("t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)",
+          reader.Trace(folder / "t-2.wtrace").notes, "the trace's own notes")
     equal(first, (folder / "t.wtrace").read_bytes(), "the first file is as it was")
     equal(6, reader.Trace(folder / "t-2.wtrace").events(), "records of the second file")
     # The default, and a folder.
@@ -488,7 +508,9 @@ def test_default_limit(folder):
         raise NotRun("Mono does not tell how much room such a disk has")
     with Disk(folder, "size=8m") as disk:
         err = finish(folder, "One", WEAVE_TRACE=disk / "t.wtrace")
-        equal("weave: the trace's limit is 4 MiB: half of the free room of the file system (WEAVE_TRACE_LIMIT sets another)\n", err, "message")
+        equal("", err, "error stream: nothing is wrong")
+        equal("the trace's limit is 4 MiB: half of the free room of the file system (WEAVE_TRACE_LIMIT sets another)",
+              reader.Trace(disk / "t.wtrace").notes, "the trace's own notes")
         equal(2, reader.Trace(disk / "t.wtrace").limit_by, "who set it")
         (disk / "t.wtrace").unlink()
         equal("", finish(folder, "One", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_LIMIT="6m"), "an explicit limit stands")

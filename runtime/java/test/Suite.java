@@ -621,8 +621,9 @@ public final class Suite {
         run(folder, "one");
         byte[] first = Files.readAllBytes(folder.resolve("t.wtrace"));
         String taken = finish(folder, command(folder, "one")).err;
-        equal("weave: " + folder + "/t.wtrace exists, so this run records to " + folder
-            + "/t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)\n", taken, "a taken name");
+        equal("", taken, "error stream: nothing is wrong");
+        equal("t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)",
+            new TraceReader(folder.resolve("t-2.wtrace")).notes, "a taken name, in the trace's own notes");
         check(Arrays.equals(first, Files.readAllBytes(folder.resolve("t.wtrace"))), "the first file is as it was");
         equal(6L, new TraceReader(folder.resolve("t-2.wtrace")).events(), "records of the second file");
         // The default, and the environment; the property wins.
@@ -1805,9 +1806,10 @@ public final class Suite {
         }
         try {
             Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace"));
-            equal("weave: the trace's limit is 6m, half of the free room of its file system; WEAVE_TRACE_LIMIT sets another\n",
-                r.err, "message");
+            equal("", r.err, "error stream: nothing is wrong");
             TraceReader t = new TraceReader(disk.resolve("t.wtrace"));
+            equal("the trace's limit is 6m, half of the free room of its file system; WEAVE_TRACE_LIMIT sets another",
+                t.notes, "the trace's own notes");
             equal(6L << 20, t.limit, "limit");
             equal(2, t.limitSetBy, "who set it");
             Files.delete(disk.resolve("t.wtrace"));

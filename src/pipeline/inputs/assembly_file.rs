@@ -78,7 +78,7 @@ pub(crate) fn weave_assembly(
             if let Some(pdb) = woven.pdb().filter(|_| !alone) {
                 staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
             }
-            for (name, bytes) in cx.assembly_libraries() {
+            for (name, bytes) in cx.assembly_libraries(image.platform_version()) {
                 if !alone {
                     staged.extend(stage_library(output, &job.input, name, bytes)?);
                 }

@@ -1,7 +1,7 @@
 //! The results of a folder so far.
 
 use crate::pipeline::formats::dex::DexLibrary;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The results of a folder so far.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct Woven {
     pub(super) dexes: bool,
     /// Class roots (`classes/`, or empty) with woven classes.
     pub(super) roots: BTreeSet<String>,
-    /// Folders with woven assemblies: paths with a slash at the end, or empty.
-    pub(super) assembly_directories: BTreeSet<String>,
+    /// Folders with woven assemblies: paths with a slash at the end, or empty; and the version of .NET that they need.
+    pub(super) assembly_directories: BTreeMap<String, u32>,
     pub(super) dex_library: DexLibrary,
 }
