@@ -77,6 +77,51 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Of Linux's <c>getrlimit</c>: how many files this process may have open.</summary>
+        private const int OpenFiles = 7;
+        private const int GetFlags = 1;
+
+        [DllImport("libc", EntryPoint = "fcntl")]
+        private static extern int Ask(int file, int what, IntPtr how);
+
+        [DllImport("libc", EntryPoint = "write")]
+        private static extern IntPtr Write(int file, byte* bytes, IntPtr length);
+
+        /// <summary>Whether this process may open so many files more; true where that is not known. It opens none itself.</summary>
+        internal static bool HasFiles(int wanted)
+        {
+            if (System.IO.Path.DirectorySeparatorChar != '/' || sizeof(IntPtr) != 8)
+            {
+                return true;
+            }
+            try
+            {
+                long* limits = stackalloc long[2];
+                if (GetLimit(OpenFiles, limits) != 0)
+                {
+                    return true;
+                }
+                for (long file = 0; file < limits[0] && wanted > 0; file++)
+                {
+                    wanted -= Ask((int)file, GetFlags, (IntPtr)0) < 0 ? 1 : 0;
+                }
+                return wanted <= 0 || limits[0] < 0;
+            }
+            catch (Exception)
+            {
+                return true; // another system
+            }
+        }
+
+        /// <summary>Writes a line to the error stream without opening anything.</summary>
+        internal static void WriteError(string line)
+        {
+            fixed (byte* bytes = Encoding.UTF8.GetBytes(line + "\n"))
+            {
+                Write(2, bytes, (IntPtr)(line.Length + 1));
+            }
+        }
+
         [DllImport("libc", EntryPoint = "statx")]
         private static extern int GetStatus(int folder, byte* path, int flags, uint mask, byte* status);
 

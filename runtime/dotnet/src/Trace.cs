@@ -1,5 +1,6 @@
 using System;
 using System.IO;
+using System.Runtime.CompilerServices;
 using System.Threading;
 
 namespace Weave.Runtime
@@ -9,6 +10,9 @@ namespace Weave.Runtime
     {
         /// <summary>How long the end of the process waits for a start in another thread, and for symbols that are still being copied, in milliseconds.</summary>
         private const int Patience = 2000;
+
+        /// <summary>With fewer that the process may still open there is no trace.</summary>
+        private const int SpareFiles = 32;
 
         private static readonly Gate TheGate = new Gate();
         /// <summary>Somebody has said that the trace cannot grow.</summary>
@@ -40,7 +44,7 @@ namespace Weave.Runtime
                 {
                     if (mine)
                     {
-                        message = Open();
+                        message = HasFiles() ? Open() : null;
                         if (store != null)
                         {
                             Listen(); // before others can record: they may end the process next
@@ -129,7 +133,25 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>
+        /// Whether a trace leaves the program enough files to open. The assemblies that a trace needs are open files, too, so this comes
+        /// before the first of them.
+        /// </summary>
+        private static bool HasFiles()
+        {
+            if (Posix.HasFiles(SpareFiles))
+            {
+                return true;
+            }
+            if (Settings.LogFile() == null)
+            {
+                Posix.WriteError("weave: no trace is written: the process may open too few files (ulimit -n); the program runs on without it");
+            }
+            return false;
+        }
+
         /// <summary>Returns what there is to say, or null.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
         private static string Open()
         {
             long pid = Host.Pid();

@@ -53,6 +53,7 @@ public final class Suite {
         test("disk full", Suite::diskFull);
         test("read-only folder", Suite::readOnly);
         test("paths", Suite::paths);
+        test("log", Suite::log);
         test("settings", Suite::settings);
         test("off", Suite::off);
         test("android", Suite::android);
@@ -609,6 +610,23 @@ public final class Suite {
             check(!Files.exists(Path.of(device + "-2")), "nothing beside " + device);
         }
         Files.delete(folder.resolve("fifo"));
+    }
+
+    private static void log(Path folder) throws Exception {
+        String line = "weave: weave\\.trace\\.policy: .*\n";
+        for (String to : new String[] {"stderr", "off", folder + "/log-%p.txt"}) {
+            Result r = finish(folder, command(folder, "one", "-Dweave.trace.policy=some", "-Dweave.log=" + to));
+            check(r.err.matches(to.equals("stderr") ? line : ""), to + ": " + r.err);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+        List<Path> files = new ArrayList<>();
+        list(folder).stream().filter(file -> file.toString().endsWith(".txt")).forEach(files::add);
+        equal(1, files.size(), "logs");
+        check(Files.readString(files.get(0)).matches(line), "its line");
+        ProcessBuilder b = command(folder, "one", "-Dweave.trace.policy=some");
+        b.environment().put("WEAVE_LOG", files.get(0).toString());
+        equal("", finish(folder, b).err, "error stream");
+        check(Files.readString(files.get(0)).matches(line + line), "a line behind it");
     }
 
     private static void paths(Path folder) throws Exception {
