@@ -25,7 +25,9 @@ const BOM: &str = "\u{feff}";
 pub fn platform_version(bytes: &[u8]) -> u32 {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let file: Option<Value> = serde_json::from_str(text.trim_start_matches(BOM)).ok();
-    let name = file.as_ref().and_then(|file| file.pointer("/runtimeTarget/name")?.as_str());
+    let name = file
+        .as_ref()
+        .and_then(|file| file.pointer("/runtimeTarget/name")?.as_str());
     let version = name.and_then(|name| name.strip_prefix(".NETCoreApp,Version=v"));
     let major = version.and_then(|version| version.split('.').next()?.parse().ok());
     major.unwrap_or(0)

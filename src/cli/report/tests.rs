@@ -735,7 +735,10 @@ fn what_the_library_tells_of_the_run_is_shown() {
     bytes[4_096..4_100].copy_from_slice(&(told.len() as u32).to_le_bytes());
     bytes[4_100..4_100 + told.len()].copy_from_slice(told.as_bytes());
     let text = shown(&[("a.wtrace", bytes.clone())], "");
-    assert!(text.contains("note: a.wtrace exists, so this run records to a-2.wtrace\n"), "{text}");
+    assert!(
+        text.contains("note: a.wtrace exists, so this run records to a-2.wtrace\n"),
+        "{text}"
+    );
     assert!(text.contains("note: \u{fffd}[31mred\n"), "{text}");
     assert!(text.contains("nothing lost"), "{text}");
     bytes[4_096..4_100].copy_from_slice(&u32::MAX.to_le_bytes());
