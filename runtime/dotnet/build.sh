@@ -32,7 +32,8 @@ library netstandard2.0 -r:"$out/netstandard2.0/netstandard.dll" src/netstandard2
 core=$out/net8.0/System.Runtime.dll
 reference net8.0 "$core" -define:NET8_0_OR_GREATER ref/System.Runtime.cs
 references=-r:$core
-for name in System.Collections System.Console System.Data.Common System.IO.FileSystem.DriveInfo System.IO.MemoryMappedFiles System.Threading \
+for name in System.Collections System.Console System.Data.Common System.IO.FileSystem.DriveInfo System.IO.MemoryMappedFiles \
+    System.Runtime.InteropServices System.Threading \
     System.Threading.Thread System.Threading.ThreadPool; do
     reference net8.0 "$out/net8.0/$name.dll" -define:NET8_0_OR_GREATER -r:"$core" "ref/$name.cs"
     references="$references -r:$out/net8.0/$name.dll"

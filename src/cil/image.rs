@@ -119,6 +119,19 @@ impl<'a> Image<'a> {
         Some(format!("{a}.{b}.{c}.{d}"))
     }
 
+    /// The version of .NET that the assembly is compiled against, as far as its references tell: 0 for .NET Standard, and for .NET Framework.
+    pub fn platform_version(&self) -> u32 {
+        use column::assembly_ref::{MAJOR_VERSION, NAME};
+        let references = self.metadata.tables.iter(table::ASSEMBLY_REF);
+        let versions = references.filter_map(|row| {
+            let name = self.metadata.strings.get(row.get(NAME)).ok()?;
+            let is_core = [&b"System.Runtime"[..], b"System.Private.CoreLib"].contains(&name);
+            is_core.then(|| row.get(MAJOR_VERSION))
+        });
+        // Those of .NET Standard 1 and .NET Core 1 to 3 are 4.x.
+        versions.filter(|&major| major > 4).max().unwrap_or(0)
+    }
+
     /// The file names of the assembly's other modules.
     pub fn modules(&self) -> impl Iterator<Item = &'a [u8]> {
         use column::file::{FLAGS, NAME};

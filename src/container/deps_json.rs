@@ -21,6 +21,18 @@ pub struct Assembly<'a> {
 /// The byte order mark that some tools put in front.
 const BOM: &str = "\u{feff}";
 
+/// The version of .NET that the application is for; 0 where that is another platform, or not told.
+pub fn platform_version(bytes: &[u8]) -> u32 {
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let file: Option<Value> = serde_json::from_str(text.trim_start_matches(BOM)).ok();
+    let name = file
+        .as_ref()
+        .and_then(|file| file.pointer("/runtimeTarget/name")?.as_str());
+    let version = name.and_then(|name| name.strip_prefix(".NETCoreApp,Version=v"));
+    let major = version.and_then(|version| version.split('.').next()?.parse().ok());
+    major.unwrap_or(0)
+}
+
 /// The file with an assembly added to the application's own target. `None`: it is listed already, or the file
 /// lists no assemblies at all.
 pub fn add(bytes: &[u8], assembly: &Assembly<'_>) -> Result<Option<Vec<u8>>> {
@@ -129,6 +141,17 @@ mod tests {
   }
 }
 "#;
+
+    #[test]
+    fn says_what_it_is_for() {
+        assert_eq!(platform_version(APP.as_bytes()), 8);
+        let own = APP.replace("v8.0", "v10.0/linux-x64");
+        assert_eq!(platform_version((BOM.to_owned() + &own).as_bytes()), 10);
+        let framework = APP.replace(".NETCoreApp,Version=v8.0", ".NETFramework,Version=v4.8");
+        for other in [framework.as_bytes(), b"{}", b"[", b"\xff"] {
+            assert_eq!(platform_version(other), 0);
+        }
+    }
 
     #[test]
     fn the_library_joins_the_application() {

@@ -68,11 +68,15 @@ impl Context<'_> {
             .map_or_else(BTreeMap::new, |own| own.members(needs).clone())
     }
 
-    /// What is laid beside woven assemblies: file name and data.
-    pub(crate) fn assembly_libraries(&self) -> Vec<(&str, &[u8])> {
+    /// What is laid beside woven assemblies: file name and data. `platform`: the version of .NET that they need, else 0.
+    pub(crate) fn assembly_libraries(&self, platform: u32) -> Vec<(&str, &[u8])> {
         let own = self.own.iter().flat_map(|own| &own.embedded.assemblies);
         let own = own.map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
-        let runtime = self.runtime.then_some((embedded::DLL_NAME, embedded::DLL));
+        let library = match platform >= embedded::DLL_NET_SINCE {
+            true => embedded::DLL_NET,
+            false => embedded::DLL,
+        };
+        let runtime = self.runtime.then_some((embedded::DLL_NAME, library));
         runtime.into_iter().chain(own).collect()
     }
 

@@ -230,6 +230,11 @@ impl Trace {
         // Equal numbers do not occur in a sound trace; then the order of the file decides.
         segments.sort_unstable_by_key(|s| (s.thread, s.number, s.chunk, s.from));
         let threads = threads(&segments, &mut index.notes);
+        if header.part <= 1 {
+            for note in &header.notes {
+                index.notes.add(|| note.clone());
+            }
+        }
         let mut readings = index.readings;
         readings.sort_by_key(|r| r.time);
         if index.readings_left_out > 0 {

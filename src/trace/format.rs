@@ -33,6 +33,9 @@ const HEADER_FIXED: usize = 84;
 /// Longest text in a header.
 const HEADER_TEXT: usize = 4_000;
 
+/// Offset of what the library has to tell of the run: a length and lines of text.
+const HEADER_NOTES: usize = 4_096;
+
 /// Offset of the fields behind the text.
 const HEADER_MORE: usize = 8_192;
 /// Offset of the consumer's process id.
@@ -133,6 +136,8 @@ pub struct Header {
     pub end: u64,
     /// The command line, if the host gives it.
     pub command: String,
+    /// What the library has to tell of the run, and is nothing wrong.
+    pub notes: Vec<String>,
     /// Of the records lost, those for which the stack was short.
     pub stack_short: u64,
     /// Of the records lost, those whose hook failed.
@@ -153,6 +158,18 @@ pub struct Header {
     pub controlled: bool,
     /// The number of the last request that it has taken, from 1; 0 for none.
     pub request: u32,
+}
+
+/// The library's lines in chunk 0, as text for people.
+fn notes(data: &[u8]) -> Vec<String> {
+    let Some((length, rest)) = (data.get(HEADER_NOTES..)).and_then(|at| at.split_first_chunk())
+    else {
+        return Vec::new();
+    };
+    let length = (u32::from_le_bytes(*length) as usize).min(HEADER_TEXT);
+    let text = String::from_utf8_lossy(&rest[..length.min(rest.len())]);
+    let shown = |line: &str| line.replace(char::is_control, "\u{fffd}");
+    text.lines().map(shown).collect()
 }
 
 impl Header {
@@ -208,6 +225,7 @@ impl Header {
             Some(bytes) => u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
             None => 0,
         };
+        header.notes = notes(data);
         header.stack_short = more(HEADER_MORE + 8);
         header.hook_failed = more(HEADER_MORE + 16);
         header.ring_overwrote = more(HEADER_MORE + 64);

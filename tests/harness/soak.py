@@ -27,7 +27,8 @@ from test_collect import RECORDS, collect, dotnet_writer, finish, java_writer, r
 # Parts of the names of the tests of the libraries' own suites.
 JAVA = ["interrupts", "truncated", "late code", "disk full", "block", "first hook", "losses at", "web application",
         "stack overflow", "waves", "kill -9", "no memory"]
-DOTNET = ["interrupted", "loaded", "symbols", "disk_full", "block", "killed_at", "deep", "waves", "exit_with"]
+DOTNET = ["interrupted", "loaded", "symbols", "disk_full", "block", "killed_at", "deep", "waves", "exit_with", "truncated", "file_size",
+          "few_descriptors"]
 OWN = ["a collector", "a collector", "a collector", "a nearly full disk"]
 
 

@@ -216,6 +216,7 @@ namespace System
 #if NET8_0_OR_GREATER
         public static int ProcessId { get { throw null; } }
 #endif
+        public static int SystemPageSize { get { throw null; } }
         public static long WorkingSet { get { throw null; } }
         public static string MachineName { get { throw null; } }
         public static string NewLine { get { throw null; } }
@@ -312,7 +313,7 @@ namespace System.IO
     public enum UnixFileMode { UserExecute = 0x40, UserWrite = 0x80, UserRead = 0x100 }
 #endif
 
-    public enum FileMode { CreateNew = 1, Open = 3 }
+    public enum FileMode { CreateNew = 1, Open = 3, OpenOrCreate = 4 }
     public enum FileAccess { Read = 1, Write = 2, ReadWrite = 3 }
 
     [Flags]

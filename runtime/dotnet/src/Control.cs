@@ -96,7 +96,7 @@ namespace Weave.Runtime
             {
                 if (first)
                 {
-                    Trace.Say(Settings.Complaints());
+                    Log.Say(Settings.Complaints());
                 }
                 for (int i = 0; i < switches.Rows.Count; i++)
                 {

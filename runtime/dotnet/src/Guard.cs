@@ -20,6 +20,10 @@ namespace Weave.Runtime
         [ThreadStatic]
         private static bool busy;
 
+        /// <summary>What the program has there to read when the hook is over.</summary>
+        [ThreadStatic]
+        private static int error;
+
         /// <summary>A hook begins, unless this thread runs one: then false, and the hook is not to be called.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static bool Begin()
@@ -29,6 +33,7 @@ namespace Weave.Runtime
                 return false;
             }
             busy = true;
+            error = LastError.Get();
             return true;
         }
 
@@ -37,6 +42,7 @@ namespace Weave.Runtime
         public static void End()
         {
             busy = false;
+            LastError.Set(error);
         }
 
         /// <summary>The time since some moment near the process's start.</summary>
@@ -48,6 +54,7 @@ namespace Weave.Runtime
         /// <summary>The hook of this name has thrown this.</summary>
         public static void Failed(Exception e, string hook)
         {
+            int before = LastError.Get();
             try
             {
                 // The runtime throws it again: it stops the thread, and is no failure of the hook.
@@ -65,6 +72,7 @@ namespace Weave.Runtime
             {
                 // There is nobody to tell.
             }
+            LastError.Set(before);
         }
 
         /// <summary>By now the hook counts as told, so that what is called here may fail in it.</summary>
@@ -88,7 +96,7 @@ namespace Weave.Runtime
             busy = true;
             try
             {
-                Console.Error.WriteLine("weave: hook " + hook + " failed: " + text
+                Log.Say("hook " + hook + " failed: " + text
                     + "; the program runs on, and this hook's next failures are not shown");
             }
             finally

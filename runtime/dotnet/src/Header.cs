@@ -16,6 +16,7 @@ namespace Weave.Runtime
         private const int TextLengthAt = 80;
         private const int TextAt = 84;
         private const int TextLimit = 4000;
+        private const int NotesAt = 4096;
         private const int LimitByAt = 8192;
         private const int HeartbeatAt = 8224;
         private const int TakenOutAt = 8232;
@@ -44,6 +45,21 @@ namespace Weave.Runtime
                 bytes[TextAt + i] = text[i];
             }
             Volatile.Write(ref *chunk, Format.FileMagic);
+        }
+
+        /// <summary>What there is to know of this run, in lines, or null.</summary>
+        internal void SetNotes(string lines)
+        {
+            if (lines == null)
+            {
+                return;
+            }
+            byte[] text = Format.Utf8(lines.Replace("\r", ""), TextLimit);
+            for (int i = 0; i < text.Length; i++)
+            {
+                bytes[NotesAt + 4 + i] = text[i];
+            }
+            Volatile.Write(ref *(int*)(bytes + NotesAt), text.Length);
         }
 
         /// <summary>What a consumer adds to while it lives; 0 if there never was one.</summary>

@@ -490,6 +490,7 @@ namespace Weave.Runtime
             }
             else
             {
+                int error = LastError.Get();
                 try
                 {
                     // What is masked may go on behind the limit.
@@ -499,6 +500,7 @@ namespace Weave.Runtime
                 {
                     text = v.GetType().ToString();
                 }
+                LastError.Set(error);
                 first |= Format.Other;
             }
             if (mask != null)
@@ -625,6 +627,7 @@ namespace Weave.Runtime
             {
                 return null;
             }
+            int error = LastError.Get();
             Lane lane = Recorder.Mute();
             try
             {
@@ -637,6 +640,7 @@ namespace Weave.Runtime
             finally
             {
                 Recorder.Restore(lane);
+                LastError.Set(error);
             }
         }
 
@@ -686,6 +690,7 @@ namespace Weave.Runtime
             }
             finally
             {
+                int error = LastError.Get();
                 long* stop = end;
                 Busy = true;
                 end = null;
@@ -709,6 +714,7 @@ namespace Weave.Runtime
                 cells = table;
                 end = stop;
                 Busy = false;
+                LastError.Set(error);
             }
         }
 
@@ -768,6 +774,7 @@ namespace Weave.Runtime
             }
             finally
             {
+                int error = LastError.Get();
                 long* stop = end;
                 long[] tally = cells;
                 Busy = true;
@@ -799,6 +806,7 @@ namespace Weave.Runtime
                 cells = tally;
                 end = stop;
                 Busy = false;
+                LastError.Set(error);
             }
             if (sum != null)
             {
@@ -973,6 +981,7 @@ namespace Weave.Runtime
             }
             finally
             {
+                int error = LastError.Get();
                 long* stop = end;
                 Busy = true;
                 end = null;
@@ -989,6 +998,7 @@ namespace Weave.Runtime
                 }
                 end = stop;
                 Busy = false;
+                LastError.Set(error);
             }
         }
 
@@ -1093,6 +1103,7 @@ namespace Weave.Runtime
             }
             finally
             {
+                int error = LastError.Get();
                 long[] counted = cells;
                 Busy = true;
                 end = null; // so that a nested hook comes here, and no further
@@ -1119,6 +1130,7 @@ namespace Weave.Runtime
                 cells = counted;
                 end = limit;
                 Busy = false;
+                LastError.Set(error);
             }
         }
 

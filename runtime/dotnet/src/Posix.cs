@@ -50,6 +50,78 @@ namespace Weave.Runtime
             return GetTime(clock, time) != 0 ? -1 : time[0] * 1000000000 + time[1];
         }
 
+        /// <summary>Of <c>getrlimit</c>: how long a file of this process may become.</summary>
+        private const int FileSize = 1;
+
+        [DllImport("libc", EntryPoint = "getrlimit")]
+        private static extern int GetLimit(int what, long* limits);
+
+        /// <summary>
+        /// How long a file of this process may become (<c>ulimit -f</c>): to write beyond that ends the process by a signal. Anybody may set
+        /// it anew, so it is asked each time.
+        /// </summary>
+        internal static long LongestFile()
+        {
+            if (System.IO.Path.DirectorySeparatorChar != '/' || sizeof(IntPtr) != 8)
+            {
+                return long.MaxValue;
+            }
+            try
+            {
+                long* limits = stackalloc long[2];
+                return GetLimit(FileSize, limits) != 0 || limits[0] < 0 ? long.MaxValue : limits[0];
+            }
+            catch (Exception)
+            {
+                return long.MaxValue;
+            }
+        }
+
+        /// <summary>Of Linux's <c>getrlimit</c>: how many files this process may have open.</summary>
+        private const int OpenFiles = 7;
+        private const int GetFlags = 1;
+
+        [DllImport("libc", EntryPoint = "fcntl")]
+        private static extern int Ask(int file, int what, IntPtr how);
+
+        [DllImport("libc", EntryPoint = "write")]
+        private static extern IntPtr Write(int file, byte* bytes, IntPtr length);
+
+        /// <summary>Whether this process may open so many files more; true where that is not known. It opens none itself.</summary>
+        internal static bool HasFiles(int wanted)
+        {
+            if (System.IO.Path.DirectorySeparatorChar != '/' || sizeof(IntPtr) != 8)
+            {
+                return true;
+            }
+            try
+            {
+                long* limits = stackalloc long[2];
+                if (GetLimit(OpenFiles, limits) != 0)
+                {
+                    return true;
+                }
+                for (long file = 0; file < limits[0] && wanted > 0; file++)
+                {
+                    wanted -= Ask((int)file, GetFlags, (IntPtr)0) < 0 ? 1 : 0;
+                }
+                return wanted <= 0 || limits[0] < 0;
+            }
+            catch (Exception)
+            {
+                return true; // another system
+            }
+        }
+
+        /// <summary>Writes a line to the error stream without opening anything.</summary>
+        internal static void WriteError(string line)
+        {
+            fixed (byte* bytes = Encoding.UTF8.GetBytes(line + "\n"))
+            {
+                Write(2, bytes, (IntPtr)(line.Length + 1));
+            }
+        }
+
         [DllImport("libc", EntryPoint = "statx")]
         private static extern int GetStatus(int folder, byte* path, int flags, uint mask, byte* status);
 

@@ -114,6 +114,7 @@ namespace Weave.Runtime
         {
             Lane lane = null;
             bool room = true;
+            int error = LastError.Get();
             // An abort of the thread, which some hosts know, waits for the end of a finally.
             try
             {
@@ -137,6 +138,7 @@ namespace Weave.Runtime
                     Trace.Adrift();
                     lane = Runtime.Lane.Mute;
                 }
+                LastError.Set(error);
             }
             return lane;
         }

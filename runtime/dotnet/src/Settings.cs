@@ -157,7 +157,18 @@ namespace Weave.Runtime
         /// <summary>All that is asked when tracing is off.</summary>
         internal static bool On()
         {
-            return !Is(Get("weave.trace"), "off");
+            int error = LastError.Get();
+            bool on = !Is(Get("weave.trace"), "off");
+            LastError.Set(error);
+            return on;
+        }
+
+        /// <summary>Where lines of the library's go: null for the error stream, empty for nowhere, else a file.</summary>
+        internal static string LogFile()
+        {
+            string value = Get("weave.log");
+            return value == null || Is(value, "stderr") ? null
+                : Is(value, "off") ? "" : System.IO.Path.GetFullPath(Fill(value, Host.Pid()));
         }
 
         private static bool Is(string value, string word)

@@ -487,7 +487,7 @@ namespace Weave.Runtime
                     return null;
                 }
             }
-            if (chunk == null && settings.Policy == Settings.Block && !dry)
+            if (chunk == null && settings.Policy == Settings.Block && !dry && !file.IsCut)
             {
                 chunk = Await(lane, room);
             }
@@ -582,7 +582,7 @@ namespace Weave.Runtime
             long* old = lane == null ? null : lane.Words;
             while (true)
             {
-                if (!gate.Enter())
+                if (file.IsCut || !gate.Enter())
                 {
                     return null;
                 }

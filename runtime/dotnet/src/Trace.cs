@@ -1,5 +1,6 @@
 using System;
 using System.IO;
+using System.Runtime.CompilerServices;
 using System.Threading;
 
 namespace Weave.Runtime
@@ -9,6 +10,9 @@ namespace Weave.Runtime
     {
         /// <summary>How long the end of the process waits for a start in another thread, and for symbols that are still being copied, in milliseconds.</summary>
         private const int Patience = 2000;
+
+        /// <summary>With fewer that the process may still open there is no trace.</summary>
+        private const int SpareFiles = 32;
 
         private static readonly Gate TheGate = new Gate();
         /// <summary>Somebody has said that the trace cannot grow.</summary>
@@ -40,7 +44,7 @@ namespace Weave.Runtime
                 {
                     if (mine)
                     {
-                        message = Open();
+                        message = HasFiles() ? Open() : null;
                         if (store != null)
                         {
                             Listen(); // before others can record: they may end the process next
@@ -55,7 +59,7 @@ namespace Weave.Runtime
                 if (mine)
                 {
                     // Not before the gate is open: this may run the program's code.
-                    Say(message);
+                    Log.Say(message);
                     if (store != null)
                     {
                         Accompany(store);
@@ -125,11 +129,29 @@ namespace Weave.Runtime
             string trouble = s.Trouble;
             if (trouble != null && Interlocked.Exchange(ref stopped, 1) == 0)
             {
-                Say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
+                Log.Say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
             }
         }
 
+        /// <summary>
+        /// Whether a trace leaves the program enough files to open. The assemblies that a trace needs are open files, too, so this comes
+        /// before the first of them.
+        /// </summary>
+        private static bool HasFiles()
+        {
+            if (Posix.HasFiles(SpareFiles))
+            {
+                return true;
+            }
+            if (Settings.LogFile() == null)
+            {
+                Posix.WriteError("weave: no trace is written: the process may open too few files (ulimit -n); the program runs on without it");
+            }
+            return false;
+        }
+
         /// <summary>Returns what there is to say, or null.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
         private static string Open()
         {
             long pid = Host.Pid();
@@ -155,7 +177,9 @@ namespace Weave.Runtime
                 string name = Path.GetFileName(path);
                 string renamed = !file.IsRenamed ? null : name + " exists, so this run records to " + Path.GetFileName(file.Path)
                     + " (%p or %t in WEAVE_TRACE keep runs apart)";
-                return Lines(settings.Complaint, settings.LimitNote, renamed, trouble);
+                // What is not wrong is told in the trace: a program's error stream may be read by another.
+                store.Header.SetNotes(Lines("", settings.LimitNote, renamed));
+                return Lines("weave: ", settings.Complaint, trouble);
             }
             catch (Exception e)
             {
@@ -168,12 +192,13 @@ namespace Weave.Runtime
         }
 
         /// <summary>What is not null, each in a line.</summary>
-        private static string Lines(params string[] some)
+        /// <param name="head">What all lines but the first begin with.</param>
+        private static string Lines(string head, params string[] some)
         {
             string all = null;
             foreach (string one in some)
             {
-                all = one == null ? all : all == null ? one : all + Environment.NewLine + "weave: " + one;
+                all = one == null ? all : all == null ? one : all + Environment.NewLine + head + one;
             }
             return all;
         }
@@ -280,23 +305,6 @@ namespace Weave.Runtime
             finally
             {
                 Recorder.Restore(lane);
-            }
-        }
-
-        /// <summary>Tells the user, if there is something to tell.</summary>
-        internal static void Say(string message)
-        {
-            if (message == null)
-            {
-                return;
-            }
-            try
-            {
-                Console.Error.WriteLine("weave: " + message);
-            }
-            catch (Exception)
-            {
-                // There is nobody to tell.
             }
         }
     }

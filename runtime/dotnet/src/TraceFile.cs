@@ -17,6 +17,7 @@ namespace Weave.Runtime
         private const long LastMap = 16 << 20;
         private const int Page = 4096;
         private const int Names = 10000;
+        private const string Changed = "the file was moved or changed by somebody else";
         /// <summary>The byte that the writer of a trace has locked, beyond all of a file.</summary>
         internal const long WriterLock = 1L << 62;
 
@@ -33,6 +34,8 @@ namespace Weave.Runtime
         /// the process's own, closing any other stream of the file would end it.
         /// </summary>
         private readonly DiskFile file;
+        /// <summary>Null where the maps stay.</summary>
+        private readonly Leaving leaving = Host.IsCollectible ? new Leaving() : null;
         /// <summary>The last map; it may reach further than what is reserved.</summary>
         private byte* map;
         private long mapStart;
@@ -178,6 +181,20 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Somebody has cut the file off, and pages of it are gone: what is written to its chunks is lost.</summary>
+        internal bool IsCut
+        {
+            get
+            {
+                if (!MapGuard.IsCut)
+                {
+                    return false;
+                }
+                Trouble = Trouble ?? Changed;
+                return true;
+            }
+        }
+
         /// <summary>Whether the file may still grow.</summary>
         internal bool MayGrow
         {
@@ -235,13 +252,18 @@ namespace Weave.Runtime
         {
             if (file.Length < size || !File.Exists(Path))
             {
-                throw new IOException("the file was moved or changed by somebody else");
+                throw new IOException(Changed);
+            }
+            long room = (Math.Min(limit, Posix.LongestFile()) - size) / Format.Chunk * Format.Chunk;
+            if (room <= 0)
+            {
+                throw new IOException("file too large (ulimit -f)");
             }
             if (size == mapEnd)
             {
-                Map(Math.Min(mapSize, (limit - size) / Format.Chunk * Format.Chunk));
+                Map(Math.Min(mapSize, room));
             }
-            long want = Math.Min(most, mapEnd - size);
+            long want = Math.Min(Math.Min(most, room), mapEnd - size);
             long written = 0;
             try
             {
@@ -288,11 +310,21 @@ namespace Weave.Runtime
                 }
                 map = start + view.PointerOffset;
             }
+            MapGuard.Add(map, want);
             // Mono has closed a descriptor of its own, and with it the lock.
             file.Lock(WriterLock);
             mapStart = size;
             mapEnd = size + want;
             mapSize = Math.Min(2 * mapSize, LastMap);
+        }
+
+        /// <summary>Is collected with the library, when the maps go.</summary>
+        private sealed class Leaving
+        {
+            ~Leaving()
+            {
+                MapGuard.Clear();
+            }
         }
 
         private void CutTo(long length)

@@ -2,6 +2,8 @@ using System;
 using System.Collections.Generic;
 using System.IO;
 using System.Reflection;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Threading;
 using System.Threading.Tasks;
 using Weave.Runtime;
@@ -238,6 +240,122 @@ public static class Programs
             Guard.Failed(new Exception("n"), "Acme.Many." + i);
         }
         Guard.Failed(null, null);
+    }
+
+    /// <summary>Somebody cuts the trace off while threads record, more than once.</summary>
+    private static void Truncated()
+    {
+        string path = Environment.GetEnvironmentVariable("WEAVE_TRACE");
+        int rounds = 0;
+        Calls(100);
+        Together(2, () =>
+        {
+            for (int i = 0; i < 100; i++)
+            {
+                Calls(1000);
+                Recorded(new object(), i);
+                if (Interlocked.Increment(ref rounds) % 40 == 0)
+                {
+                    using (new FileStream(path, FileMode.Truncate, FileAccess.Write, FileShare.ReadWrite | FileShare.Delete))
+                    {
+                    }
+                }
+            }
+        });
+        Check(rounds == 200, "the program ran on");
+    }
+
+    private static void Recorded(object o, int n)
+    {
+        Values.Value(o, 1, 10, null, 1);
+    }
+
+    [DllImport("libc", EntryPoint = "close", SetLastError = true)]
+    private static extern int Close(int file);
+
+    private sealed class Reads
+    {
+        public override string ToString()
+        {
+            return File.Exists("/nothing here") ? "there" : "nothing";
+        }
+    }
+
+    /// <summary>What native code has left there for the program is there still behind each kind of hook.</summary>
+    private static void LastErrors()
+    {
+        const int BadFile = 9;
+        Action<int, Action> each = (times, hook) =>
+        {
+            int wrong = 0;
+            for (int i = 0; i < times; i++)
+            {
+                Close(-5);
+                hook();
+                wrong += Marshal.GetLastWin32Error() == BadFile ? 0 : 1;
+            }
+            Check(wrong == 0, wrong + " of " + times + " wrong");
+        };
+        each(1, () => Hooks.Enter(1));
+        each(1, () => Hooks.Error(new IOException("x"), 1));
+        each(200000, () => { Hooks.Enter(1); Hooks.Exit(1); });
+        each(100, () => Hooks.Count(1));
+        each(100, () => { Hooks.Start(3); Hooks.Stop(3); });
+        each(100, () => { Hooks.Enter(1); Values.Text(new Reads(), 1, 100, null, 1); Hooks.Exit(1); });
+        each(10, () =>
+        {
+            Check(Guard.Begin(), "it begins");
+            File.Exists("/nothing here");
+            Guard.End();
+        });
+        each(2, () => Guard.Failed(new Exception("why"), "Acme.Last"));
+        Exception failed = null;
+        var thread = new Thread(() =>
+        {
+            try
+            {
+                each(1, () => Hooks.Enter(2));
+            }
+            catch (Exception e)
+            {
+                failed = e;
+            }
+        });
+        thread.Start();
+        thread.Join();
+        Check(failed == null, "a thread's first hook: " + failed);
+    }
+
+    private sealed class Request
+    {
+        internal readonly byte[] Big = new byte[1000];
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static WeakReference First(object local, PropertyInfo value)
+    {
+        var request = new Request();
+        value.SetValue(local, request, null);
+        Hooks.Enter(1);
+        Hooks.Exit(1);
+        value.SetValue(local, null, null);
+        return new WeakReference(request);
+    }
+
+    /// <summary>The library's threads have nothing of whoever made the first recorded call.</summary>
+    private static void ContextStays()
+    {
+        // The compiler's reference assemblies of Mono do not have it.
+        Type type = Type.GetType("System.Threading.AsyncLocal`1").MakeGenericType(typeof(Request));
+        WeakReference first = First(Activator.CreateInstance(type), type.GetProperty("Value"));
+        for (int i = 0; i < 5; i++)
+        {
+            Thread.Sleep(20);
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
+        // Mono's collector looks at stacks word by word, and may find it there.
+        Check(!first.IsAlive || Type.GetType("Mono.Runtime") != null, "the request is gone");
     }
 
     /// <summary>While a hook of a thread runs, it begins no other; other threads do.</summary>

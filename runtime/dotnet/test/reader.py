@@ -195,6 +195,8 @@ class Trace:
         assert abs(origin / 1e9 - time.time()) < 600, "wall clock"
         assert len(data) <= limit, "the file is above its limit"
         self.command = data[84 : 84 + length].decode()
+        (length,) = struct.unpack_from("<I", data, 4096)
+        self.notes = data[4100 : 4100 + length].decode()
         self.threads, self.maps, self.calls = {}, {}, {}
         self.counts = {}  # calls of methods that are only counted, by id
         self.changes = []  # (time, what was on from then), as text

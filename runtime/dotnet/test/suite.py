@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import traceback
+from resource import RLIMIT_FSIZE, RLIMIT_NOFILE, setrlimit
 
 import maps
 import reader
@@ -56,6 +57,7 @@ def sdk_host():
 def start(folder, program, **settings):
     """Starts a program; settings are environment variables, `properties` those of its runtimeconfig.json."""
     properties = settings.pop("properties", None)
+    limits = settings.pop("limits", {})
     if MONO:
         command = ["mono", str(BUILT / "Programs.exe")]
     else:
@@ -72,7 +74,8 @@ def start(folder, program, **settings):
     if settings.get("WEAVE_TRACE", "") is None:
         del environment["WEAVE_TRACE"]
     return subprocess.Popen(
-        [*command, program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: [setrlimit(what, (most, most)) for what, most in limits.items()],
     )
 
 
@@ -332,6 +335,73 @@ def test_disk_full(folder):
         assert not (disk / "t.wtrace").exists(), "no empty file is left"
 
 
+GONE = "weave: the trace cannot grow: the file was moved or changed by somebody else; what finds no room in it is counted as lost\n"
+
+
+def test_truncated(folder):
+    for settings in ({}, {"LIMIT": "1m"}, {"LIMIT": "1m", "POLICY": "drop"}, {"LIMIT": "1m", "POLICY": "block", "BLOCK": 100}):
+        equal(GONE, finish(folder, "Truncated", **{f"WEAVE_TRACE_{k}": v for k, v in settings.items()}), f"error stream, {settings}")
+        again(folder)
+
+
+# With the switch on, CoreCLR keeps its code in a file of 2 GB, and does not start under such a limit.
+LIMITED = {"DOTNET_EnableWriteXorExecute": 0}
+
+
+def test_file_size_limit(folder):
+    for most, policy in ((3 << 20, "ring"), (3 << 20, "drop"), (200_000, "block")):
+        err = finish(folder, "Many", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100, WEAVE_TRACE_LIMIT="1g", **LIMITED, limits={RLIMIT_FSIZE: most})
+        equal("weave: the trace cannot grow: file too large (ulimit -f); what finds no room in it is counted as lost\n", err, "error stream")
+        t = reader.Trace(folder / "t.wtrace")
+        equal(MANY, t.events() + t.lost, f"recorded and lost, {policy}")
+        assert most - CHUNK < t.size <= most and t.lost > 0, f"it used what there was: {t.size}"
+        again(folder)
+    err = finish(folder, "Many", WEAVE_TRACE_LIMIT="1g", **LIMITED, limits={RLIMIT_FSIZE: 100_000})
+    assert re.fullmatch(r"weave: cannot write the trace .*; the program runs on without it\n", err), err
+
+
+def test_few_descriptors(folder):
+    # The host's own, and a few for the assemblies that the program and the library are; the trace needs more than that.
+    few = 44
+    equal("", finish(folder, "One", limits={RLIMIT_NOFILE: few}, WEAVE_TRACE="off"), "error stream, off")
+    err = finish(folder, "One", limits={RLIMIT_NOFILE: few})
+    if not MONO:  # which has few files open
+        equal("weave: no trace is written: the process may open too few files (ulimit -n); the program runs on without it\n", err, "error stream")
+        equal([], traces(folder), "traces")
+    run(folder, "One", limits={RLIMIT_NOFILE: 80})
+
+
+def test_last_errors(folder):
+    err = finish(folder, "LastErrors")
+    assert re.fullmatch("weave: hook Acme.Last failed: .*\n", err), err
+    again(folder)
+    finish(folder, "LastErrors", WEAVE_TRACE="off")
+    finish(folder, "LastErrors", WEAVE_TRACE_LIMIT="256k")
+
+
+def test_context_stays(folder):
+    run(folder, "ContextStays")
+
+
+def test_log(folder):
+    said = finish(folder, "One", WEAVE_TRACE_POLICY="some")
+    assert re.fullmatch("weave: weave.trace.policy: .*\n", said), said
+    again(folder)
+    for value, file in (("stderr", None), ("off", None), ("log-%p.txt", "log-*.txt"), (folder / "pipe", None)):
+        if value == folder / "pipe":
+            os.mkfifo(value)
+        for _ in range(2):
+            err = finish(folder, "One", WEAVE_TRACE_POLICY="some", WEAVE_LOG=value)
+            equal(said if value == "stderr" else "", err, f"error stream, {value}")
+            again(folder)
+        if file:
+            equal([said, said], [log.read_text() for log in folder.glob(file)], "the files")
+            equal({0o600}, {log.stat().st_mode & 0o777 for log in folder.glob(file)}, "modes")
+    for _ in range(2):
+        equal("", finish(folder, "OwnHooksFail", WEAVE_LOG="all.txt", WEAVE_TRACE="off"), "error stream")
+    equal(2000, (folder / "all.txt").read_text().count("weave: hook "), "lines of both runs")
+
+
 def test_read_only(folder):
     with Disk(folder, "ro,size=1m") as disk:
         err = finish(folder, "Many", WEAVE_TRACE=disk, WEAVE_TRACE_LIMIT="1g")
@@ -370,8 +440,9 @@ def test_paths(folder):
     equal(f"x-{reader.Trace(only).pid}.wtrace", only.name, "name")
     run(folder, "One")
     first = (folder / "t.wtrace").read_bytes()
-    equal("weave: t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)\n",
-          finish(folder, "One"), "error stream")
+    equal("", finish(folder, "One"), "error stream: nothing is wrong")
+    equal("t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)",
+          reader.Trace(folder / "t-2.wtrace").notes, "the trace's own notes")
     equal(first, (folder / "t.wtrace").read_bytes(), "the first file is as it was")
     equal(6, reader.Trace(folder / "t-2.wtrace").events(), "records of the second file")
     # The default, and a folder.
@@ -434,7 +505,9 @@ def test_default_limit(folder):
         raise NotRun("Mono does not tell how much room such a disk has")
     with Disk(folder, "size=8m") as disk:
         err = finish(folder, "One", WEAVE_TRACE=disk / "t.wtrace")
-        equal("weave: the trace's limit is 4 MiB: half of the free room of the file system (WEAVE_TRACE_LIMIT sets another)\n", err, "message")
+        equal("", err, "error stream: nothing is wrong")
+        equal("the trace's limit is 4 MiB: half of the free room of the file system (WEAVE_TRACE_LIMIT sets another)",
+              reader.Trace(disk / "t.wtrace").notes, "the trace's own notes")
         equal(2, reader.Trace(disk / "t.wtrace").limit_by, "who set it")
         (disk / "t.wtrace").unlink()
         equal("", finish(folder, "One", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_LIMIT="6m"), "an explicit limit stands")

@@ -53,6 +53,7 @@ public final class Suite {
         test("disk full", Suite::diskFull);
         test("read-only folder", Suite::readOnly);
         test("paths", Suite::paths);
+        test("log", Suite::log);
         test("settings", Suite::settings);
         test("off", Suite::off);
         test("android", Suite::android);
@@ -611,6 +612,25 @@ public final class Suite {
         Files.delete(folder.resolve("fifo"));
     }
 
+    private static void log(Path folder) throws Exception {
+        String line = "weave: weave\\.trace\\.policy: .*\n";
+        for (String to : new String[] {"stderr", "off", folder + "/log-%p.txt"}) {
+            Result r = finish(folder, command(folder, "one", "-Dweave.trace.policy=some", "-Dweave.log=" + to));
+            check(r.err.matches(to.equals("stderr") ? line : ""), to + ": " + r.err);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+        List<Path> files = new ArrayList<>();
+        for (java.io.File file : folder.toFile().listFiles((f, name) -> name.endsWith(".txt"))) {
+            files.add(file.toPath());
+        }
+        equal(1, files.size(), "logs");
+        check(Files.readString(files.get(0)).matches(line), "its line");
+        ProcessBuilder b = command(folder, "one", "-Dweave.trace.policy=some");
+        b.environment().put("WEAVE_LOG", files.get(0).toString());
+        equal("", finish(folder, b).err, "error stream");
+        check(Files.readString(files.get(0)).matches(line + line), "a line behind it");
+    }
+
     private static void paths(Path folder) throws Exception {
         // Missing parents, the number of the process, and no file is overwritten.
         finish(folder, command(folder, "one", "-Dweave.trace=a/b/x-%p.wtrace"));
@@ -621,8 +641,9 @@ public final class Suite {
         run(folder, "one");
         byte[] first = Files.readAllBytes(folder.resolve("t.wtrace"));
         String taken = finish(folder, command(folder, "one")).err;
-        equal("weave: " + folder + "/t.wtrace exists, so this run records to " + folder
-            + "/t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)\n", taken, "a taken name");
+        equal("", taken, "error stream: nothing is wrong");
+        equal("t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)",
+            new TraceReader(folder.resolve("t-2.wtrace")).notes, "a taken name, in the trace's own notes");
         check(Arrays.equals(first, Files.readAllBytes(folder.resolve("t.wtrace"))), "the first file is as it was");
         equal(6L, new TraceReader(folder.resolve("t-2.wtrace")).events(), "records of the second file");
         // The default, and the environment; the property wins.
@@ -1805,9 +1826,10 @@ public final class Suite {
         }
         try {
             Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace"));
-            equal("weave: the trace's limit is 6m, half of the free room of its file system; WEAVE_TRACE_LIMIT sets another\n",
-                r.err, "message");
+            equal("", r.err, "error stream: nothing is wrong");
             TraceReader t = new TraceReader(disk.resolve("t.wtrace"));
+            equal("the trace's limit is 6m, half of the free room of its file system; WEAVE_TRACE_LIMIT sets another",
+                t.notes, "the trace's own notes");
             equal(6L << 20, t.limit, "limit");
             equal(2, t.limitSetBy, "who set it");
             Files.delete(disk.resolve("t.wtrace"));

@@ -119,6 +119,7 @@ final class TraceReader {
     final long lostFailed;
     final long lostOverwritten;
     final String command;
+    final String notes;
     final Map<Integer, LogicalThread> threads = new TreeMap<>();
     /** What the process used: values by metric; 0 is the time. */
     final List<TreeMap<Integer, Long>> samples = new ArrayList<>();
@@ -171,6 +172,7 @@ final class TraceReader {
         request = b.getInt(8268);
         check(lostDeep >= 0 && lostFailed >= 0 && lostDeep + lostFailed <= lost, "losses by failures");
         command = new String(file, 84, b.getInt(80), StandardCharsets.UTF_8);
+        notes = new String(file, 4100, b.getInt(4096), StandardCharsets.UTF_8);
         TreeMap<Long, Integer> chunks = new TreeMap<>();
         for (int at = 65536; at + 65536 <= file.length; at += 65536) {
             if (b.getInt(at) == 0x4B484357) {

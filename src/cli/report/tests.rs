@@ -729,6 +729,23 @@ fn losses_are_told_by_their_reasons() {
 }
 
 #[test]
+fn what_the_library_tells_of_the_run_is_shown() {
+    let mut bytes = shop().bytes();
+    let told = "a.wtrace exists, so this run records to a-2.wtrace\n\u{1b}[31mred";
+    bytes[4_096..4_100].copy_from_slice(&(told.len() as u32).to_le_bytes());
+    bytes[4_100..4_100 + told.len()].copy_from_slice(told.as_bytes());
+    let text = shown(&[("a.wtrace", bytes.clone())], "");
+    assert!(
+        text.contains("note: a.wtrace exists, so this run records to a-2.wtrace\n"),
+        "{text}"
+    );
+    assert!(text.contains("note: \u{fffd}[31mred\n"), "{text}");
+    assert!(text.contains("nothing lost"), "{text}");
+    bytes[4_096..4_100].copy_from_slice(&u32::MAX.to_le_bytes());
+    shown(&[("a.wtrace", bytes)], "");
+}
+
+#[test]
 fn a_file_that_is_cut_off_has_lost_something() {
     let mut bytes = shop().bytes();
     assert!(shown(&[("a.wtrace", bytes.clone())], "").contains("nothing lost"));

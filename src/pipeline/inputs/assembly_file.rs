@@ -83,7 +83,7 @@ pub(crate) fn weave_assembly(
                 staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
             }
             if !alone {
-                let libraries = cx.assembly_libraries();
+                let libraries = cx.assembly_libraries(image.platform_version());
                 for (name, bytes) in &libraries {
                     staged.extend(stage_library(output, &job.input, name, bytes)?);
                 }

@@ -24,6 +24,12 @@ pub const JAR_NAME: &str = "weave-runtime.jar";
 /// The library as an assembly.
 pub const DLL: &[u8] = include_bytes!("../../../runtime/dotnet/Weave.Runtime.dll");
 
+/// The same for .NET from [`DLL_NET_SINCE`] on, which does there what .NET Standard has no members for.
+pub const DLL_NET: &[u8] = include_bytes!("../../../runtime/dotnet/net8.0/Weave.Runtime.dll");
+
+/// The first .NET that [`DLL_NET`] is for.
+pub const DLL_NET_SINCE: u32 = 8;
+
 /// The assembly's file name.
 pub const DLL_NAME: &str = "Weave.Runtime.dll";
 

@@ -136,9 +136,23 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Without the program's execution context, which is none of the thread's business.</summary>
         internal static void Start(Thread thread)
         {
-            thread.Start();
+            if (ExecutionContext.IsFlowSuppressed())
+            {
+                thread.Start();
+                return;
+            }
+            AsyncFlowControl flow = ExecutionContext.SuppressFlow();
+            try
+            {
+                thread.Start();
+            }
+            finally
+            {
+                flow.Undo();
+            }
         }
 
         /// <summary>What tells two assemblies of one name apart.</summary>
@@ -184,7 +198,7 @@ namespace Weave.Runtime
         }
 
         /// <summary>A static method; null where there is none.</summary>
-        private static T Find<T>(Type type, string method) where T : class
+        internal static T Find<T>(Type type, string method) where T : class
         {
             try
             {

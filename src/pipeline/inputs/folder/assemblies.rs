@@ -11,7 +11,7 @@ use crate::pipeline::inputs::folder::found::{Found, read};
 use crate::pipeline::library::embedded;
 use crate::symbols::Symbols;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -81,9 +81,11 @@ impl<'f> Walk<'f, '_> {
                 }
                 continue;
             };
-            self.woven
-                .assembly_directories
-                .insert(directory(&found.name).to_owned());
+            let directories = &mut self.woven.assembly_directories;
+            let platform = directories
+                .entry(directory(&found.name).to_owned())
+                .or_default();
+            *platform = (*platform).max(opened.image.platform_version());
             images.push((self.staging.file(&found.name)?, opened, woven));
             if let Some((pdb, _)) = &opened.pdb {
                 match woven.pdb() {
@@ -125,15 +127,22 @@ impl<'f> Walk<'f, '_> {
             .filter(|f| f.name.ends_with(deps_json::SUFFIX))
             .collect();
         let listed: BTreeSet<&str> = lists.iter().map(|f| directory(&f.name)).collect();
-        let mut homes = BTreeSet::new();
-        for woven in &self.woven.assembly_directories {
+        let mut homes: BTreeMap<String, u32> = BTreeMap::new();
+        for (woven, platform) in &self.woven.assembly_directories {
             // Below an application's folder (`runtimes/unix/lib/`) its host looks in that folder.
             let application = listed.iter().rev().find(|dir| woven.starts_with(**dir));
-            homes.insert(application.map_or(woven.clone(), |dir| (*dir).to_owned()));
+            let home = application.map_or(woven.clone(), |dir| (*dir).to_owned());
+            let needs = homes.entry(home).or_default();
+            *needs = (*needs).max(*platform);
         }
-        let libraries = folder.cx.assembly_libraries();
-        for home in &homes {
-            for (file, bytes) in &libraries {
+        // An application says itself for which .NET it is, also where only libraries of it are woven.
+        for list in &lists {
+            if let Some(needs) = homes.get_mut(directory(&list.name)) {
+                *needs = (*needs).max(deps_json::platform_version(&read(&list.path)?));
+            }
+        }
+        for (home, platform) in &homes {
+            for (file, bytes) in &folder.cx.assembly_libraries(*platform) {
                 let name = format!("{home}{file}");
                 let same = match folder.find(&name) {
                     Some(there) => read(&there.path)? == *bytes,
@@ -145,9 +154,10 @@ impl<'f> Walk<'f, '_> {
             }
         }
         for list in lists {
-            if !homes.contains(directory(&list.name)) {
+            let Some(platform) = homes.get(directory(&list.name)) else {
                 continue;
-            }
+            };
+            let libraries = folder.cx.assembly_libraries(*platform);
             let added = embedded::listed(&read(&list.path)?, &libraries);
             if let Some(text) = added.map_err(|e| folder.place(list, e))? {
                 self.staging.add(&list.name, &text)?;

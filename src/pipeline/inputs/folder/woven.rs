@@ -15,8 +15,8 @@ pub(super) struct Woven {
     pub(super) dexes: bool,
     /// Class roots (`classes/`, or empty) with woven classes.
     pub(super) roots: BTreeSet<String>,
-    /// Folders with woven assemblies: paths with a slash at the end, or empty.
-    pub(super) assembly_directories: BTreeSet<String>,
+    /// Folders with woven assemblies: paths with a slash at the end, or empty; and the version of .NET that they need.
+    pub(super) assembly_directories: BTreeMap<String, u32>,
     pub(super) dex_library: DexLibrary,
     /// The classes that are made for its classes, by their paths.
     pub(super) generated: BTreeMap<String, MadeClass>,

@@ -118,7 +118,7 @@ public final class Guard {
         if (text != null && text.length() > LONGEST_TEXT) {
             text = text.substring(0, LONGEST_TEXT) + "...";
         }
-        System.err.println("weave: hook " + hook + " failed: " + text
+        Log.say("hook " + hook + " failed: " + text
             + "; the program runs on, and this hook's next failures are not shown");
     }
 

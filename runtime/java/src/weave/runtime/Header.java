@@ -13,6 +13,7 @@ final class Header {
     private static final int TEXT_LENGTH = 80;
     private static final int TEXT = 84;
     private static final int TEXT_LIMIT = 4_000;
+    private static final int NOTES = 4_096;
     private static final int LIMIT_SET_BY = 8_192;
     private static final int LOST_DEEP = 8_200;
     private static final int LOST_FAILED = 8_208;
@@ -53,6 +54,22 @@ final class Header {
         bytes.putInt(CONTROLLED, Switch.COLLECTIBLE ? 0 : 1);
         Fence.release(); // the magic goes last
         bytes.putLong(0, Format.FILE_MAGIC);
+    }
+
+    /** What there is to know of this run, each in a line; null is nothing. */
+    void setNotes(String... some) {
+        StringBuilder lines = new StringBuilder();
+        for (String one : some) {
+            if (one != null) {
+                lines.append(lines.length() == 0 ? "" : "\n").append(one);
+            }
+        }
+        byte[] text = Format.utf8(lines.toString(), TEXT_LIMIT);
+        for (int i = 0; i < text.length; i++) {
+            bytes.put(NOTES + 4 + i, text[i]);
+        }
+        Fence.release(); // the length goes last
+        bytes.putInt(NOTES, text.length);
     }
 
     void addLost(long n) {

@@ -85,6 +85,13 @@ final class Settings {
         return !"off".equalsIgnoreCase(get("weave.trace"));
     }
 
+    /** Where lines of the library's go: null for the error stream, empty for nowhere, else a file. */
+    static String logFile() {
+        String value = get("weave.log");
+        return value == null || value.equalsIgnoreCase("stderr") ? null
+            : value.equalsIgnoreCase("off") ? "" : named(value, Host.pid(), System.currentTimeMillis(), false);
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);
@@ -104,12 +111,12 @@ final class Settings {
         String name = "weave-%p.wtrace";
         File file;
         if (value == null || Host.ANDROID && value.equalsIgnoreCase("on")) {
-            String plain = named(name, time, false);
+            String plain = named(name, pid, time, false);
             file = Host.ANDROID ? Android.file(plain) : new File(plain).getAbsoluteFile();
         } else {
-            file = new File(named(value, time, false)).getAbsoluteFile();
+            file = new File(named(value, pid, time, false)).getAbsoluteFile();
             if (value.endsWith("/") || value.endsWith(File.separator) || file.isDirectory()) {
-                file = new File(file, named(name, time, false));
+                file = new File(file, named(name, pid, time, false));
             } else {
                 name = new File(value).getName();
             }
@@ -119,7 +126,7 @@ final class Settings {
     }
 
     /** A name with its placeholders replaced: by what they stand for, or, as a pattern, by what they may. */
-    private String named(String name, long time, boolean pattern) {
+    private static String named(String name, long pid, long time, boolean pattern) {
         StringBuilder out = new StringBuilder();
         for (int i = 0; i < name.length(); i++) {
             char c = name.charAt(i);
@@ -148,10 +155,10 @@ final class Settings {
         try {
             boolean usual = wanted.endsWith(".wtrace");
             String stem = usual ? wanted.substring(0, wanted.length() - ".wtrace".length()) : wanted;
-            Pattern names = Pattern.compile(named(stem, 0, true) + "(-\\d+)?" + (usual ? "\\.wtrace" : ""));
+            Pattern names = Pattern.compile(named(stem, 0, 0, true) + "(-\\d+)?" + (usual ? "\\.wtrace" : ""));
             Keep.sweep(own, names, keep);
         } catch (Throwable t) {
-            System.err.println("weave: old traces beside " + own + " were not deleted: " + t);
+            Log.say("old traces beside " + own + " were not deleted: " + t);
         }
     }
 

@@ -56,7 +56,7 @@ final class Trace {
             if (mine) {
                 // Not before the gate is open: this may run the program's code.
                 for (String message : messages) {
-                    System.err.println("weave: " + message);
+                    Log.say(message);
                 }
                 if (store != null) {
                     listen(store);
@@ -84,13 +84,11 @@ final class Trace {
             if (settings.complaint != null) {
                 messages.add(settings.complaint);
             }
-            if (settings.limitMessage != null) {
-                messages.add(settings.limitMessage);
-            }
-            if (!file.path.equals(settings.path)) {
-                messages.add(settings.path + " exists, so this run records to " + file.path
-                    + " (%p or %t in WEAVE_TRACE keep runs apart)");
-            }
+            // What is not wrong is told in the trace: a program's error stream may be read by another.
+            String renamed = file.path.equals(settings.path) ? null
+                : settings.path.getName() + " exists, so this run records to " + file.path.getName()
+                    + " (%p or %t in WEAVE_TRACE keep runs apart)";
+            store.header.setNotes(settings.limitMessage, renamed);
         } catch (Throwable t) {
             if (file != null) {
                 file.path.delete();
@@ -181,7 +179,7 @@ final class Trace {
         String trouble = store.trouble();
         Cursor.settle(); // else it may end what prints
         if (trouble != null && SAID.compareAndSet(false, true)) {
-            System.err.println("weave: the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
+            Log.say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
         }
     }
 }

@@ -1,0 +1,11 @@
+namespace System.Runtime.InteropServices
+{
+    public static class Marshal
+    {
+        public static int GetLastWin32Error() { throw null; }
+#if NET8_0_OR_GREATER
+        public static int GetLastPInvokeError() { throw null; }
+        public static void SetLastPInvokeError(int error) { }
+#endif
+    }
+}
