@@ -28,7 +28,7 @@ namespace Weave.Runtime
             var digits = new StringBuilder();
             for (int i = 0; i < 2 * NonceBytes; i++)
             {
-                digits.Append(HexDigits[nonce[i / 2] >> 4 * (1 - i % 2) & 15]);
+                digits.Append(HexDigits.Substring(nonce[i / 2] >> 4 * (1 - i % 2) & 15, 1));
             }
             Nonce = digits.ToString();
             path = trace + "." + Nonce.Substring(0, NonceBytes) + Suffix;
