@@ -147,8 +147,7 @@ impl Cache {
         let mut sum = Xxh3::new();
         parts.iter().for_each(|part| sum.update(part));
         let path = self.path(key);
-        let mut staged = Staged::create(&path, None)?;
-        staged.put(MAGIC)?;
+        let mut staged = Staged::own(&path, MAGIC, None)?;
         staged.put(&sum.digest128().to_le_bytes())?;
         parts.iter().try_for_each(|part| staged.put(part))?;
         staged.commit()?;

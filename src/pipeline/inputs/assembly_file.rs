@@ -68,7 +68,7 @@ pub(crate) fn weave_assembly(
             return Ok(vec![]);
         }
         let pdb = pdb.filter(|_| !alone);
-        let pdb = pdb.map(|pdb| Staged::whole(&pdb_output, &pdb, Some(&pdb_path)));
+        let pdb = pdb.map(|pdb| Staged::own(&pdb_output, &pdb, Some(&pdb_path)));
         let image = Staged::whole(output, input, Some(&job.input));
         return pdb.into_iter().chain([image]).collect();
     };
@@ -76,7 +76,7 @@ pub(crate) fn weave_assembly(
         || -> Result<Vec<Staged>> {
             let mut staged = Vec::new();
             if let Some(pdb) = woven.pdb().filter(|_| !alone) {
-                staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
+                staged.push(Staged::own(&pdb_output, pdb, Some(&pdb_path))?);
             }
             for (name, bytes) in cx.assembly_libraries() {
                 if !alone {
@@ -106,11 +106,13 @@ pub(crate) fn weave_assembly(
 /// Stages a library beside the output, if it is not there already.
 fn stage_library(output: &Path, like: &Path, name: &str, bytes: &[u8]) -> Result<Option<Staged>> {
     let library = parent(output).join(name);
-    let there = std::fs::read(&library);
-    if there.is_ok_and(|there| there == bytes) {
+    let is_file = library
+        .symlink_metadata()
+        .is_ok_and(|there| there.is_file());
+    if is_file && std::fs::read(&library).is_ok_and(|there| there == bytes) {
         return Ok(None);
     }
-    Staged::whole(&library, bytes, Some(like)).map(Some)
+    Staged::own(&library, bytes, Some(like)).map(Some)
 }
 
 /// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.
