@@ -1441,6 +1441,26 @@ def test_switched_by_strangers(folder):
     assert not any("mode off" in text for _, text in t.changes), "nothing of what was refused"
 
 
+def test_more_switches_than_the_trace_has_room_for(folder):
+    with SwitchedProcess(folder, WEAVE_TRACE_LIMIT="256k", WEAVE_TRACE_POLICY="drop") as p:
+        p.tell("round 20000")
+        for i in range(70):
+            p.request(f"level debug\nmode {('off', 'rules')[i % 2]}\ndisable {'x' * 600}")
+        data = p.trace.read_bytes()
+    entries = []
+    for chunk in range(65536, len(data), 65536):
+        if data[chunk:chunk + 4] == b"WCHK" and struct.unpack_from("<I", data, chunk + 4)[0] == 5:
+            at = chunk + 32
+            while at + 16 <= chunk + 65536 and (word := struct.unpack_from("<Q", data, at)[0]):
+                entries.append((word >> 32, data[at + 16:at + 16 + (word & 0xFFFFFFFF)]))
+                at += 16 + ((word & 0xFFFFFFFF) + 7) // 8 * 8
+    texts = [text for kind, text in entries if kind == 0]
+    more = [struct.unpack("<QQQ", words) for kind, words in entries if kind == 5]
+    assert more and more[0][2] > 0, "how long all was off"
+    equal(71, len(texts) + sum(count >> 1 for count, _, _ in more), "changes, told or counted")
+    equal(0, more[-1][0] & 1, "it is on")
+
+
 def test_level_at_the_start(folder):
     with SwitchedProcess(folder, WEAVE_LEVEL="DEBUG") as p:
         p.tell("round 10")
