@@ -234,7 +234,7 @@ def test_drop(folder):
     equal([1, 2, -3], [signed(e.id) for e in t.named("main").all()[:3]], "the first records")
     # More threads than chunks.
     again(folder)
-    t = run(folder, "Crowd", WEAVE_TRACE_LIMIT="256k", WEAVE_TRACE_POLICY="drop", WEAVE_TRACE_SAMPLE="off")
+    t = run(folder, "Crowd", WEAVE_TRACE_LIMIT="1m", WEAVE_TRACE_POLICY="drop", WEAVE_TRACE_SAMPLE="off")
     equal(8 * 600, t.events() + t.lost, "recorded and lost")
     assert t.events() in (2 * 600, 3 * 600), f"records of those that found a chunk, which one may have found for the map: {t.events()}"
     equal(0, t.lost_overwritten, "of these overwritten")
@@ -1439,26 +1439,6 @@ def test_switched_by_strangers(folder):
     equal((41, 0), (enters(t, 1), enters(t, 3)), "calls that cannot be switched, of level debug")
     equal("level debug\nmode rules\nenable a name of thirty bytes or so\nenable 2\nmore 1\n", t.changes[-5][1], "a long one")
     assert not any("mode off" in text for _, text in t.changes), "nothing of what was refused"
-
-
-def test_more_switches_than_the_trace_has_room_for(folder):
-    with SwitchedProcess(folder, WEAVE_TRACE_LIMIT="256k", WEAVE_TRACE_POLICY="drop") as p:
-        p.tell("round 20000")
-        for i in range(70):
-            p.request(f"level debug\nmode {('off', 'rules')[i % 2]}\ndisable {'x' * 600}")
-        data = p.trace.read_bytes()
-    entries = []
-    for chunk in range(65536, len(data), 65536):
-        if data[chunk:chunk + 4] == b"WCHK" and struct.unpack_from("<I", data, chunk + 4)[0] == 5:
-            at = chunk + 32
-            while at + 16 <= chunk + 65536 and (word := struct.unpack_from("<Q", data, at)[0]):
-                entries.append((word >> 32, data[at + 16:at + 16 + (word & 0xFFFFFFFF)]))
-                at += 16 + ((word & 0xFFFFFFFF) + 7) // 8 * 8
-    texts = [text for kind, text in entries if kind == 0]
-    more = [struct.unpack("<QQQ", words) for kind, words in entries if kind == 5]
-    assert more and more[0][2] > 0, "how long all was off"
-    equal(71, len(texts) + sum(count >> 1 for count, _, _ in more), "changes, told or counted")
-    equal(0, more[-1][0] & 1, "it is on")
 
 
 def test_level_at_the_start(folder):
