@@ -3,24 +3,27 @@
 use super::{DONE, print, show, traces};
 use crate::aspect::rules::nearest;
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::{Access, Output};
 use crate::printable::printable;
 use crate::switches::{LEVEL_WORDS, Level, Switch};
 use crate::trace::collect::has_it_mapped;
 use crate::trace::control::{
-    Less, MODE_WORDS, MOST, Mode, Request, SUFFIX, State, decided, states,
+    Less, MODE_WORDS, MOST, Mode, Request, State, decided, is_after, may_wait, number_after,
+    request_file, states,
 };
 use crate::trace::file::peek;
 use crate::trace::format::{FLAG_ORDERLY, Header};
-use crate::trace::{Trace, lock};
+use crate::trace::{Trace, lock, regular};
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the process has to take a request.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long another `weave control` may have its turn before this one.
+const TURN: Duration = Duration::from_secs(15);
 /// Pause between two looks whether it has.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -79,8 +82,16 @@ fn mode(word: &str) -> std::result::Result<Mode, String> {
 /// Runs the subcommand.
 pub fn run(args: &ControlArgs) -> Result<u8> {
     let named = traces::live(&args.trace)?;
-    // The library looks beside the file itself.
-    let path = (named.canonicalize()).map_err(|e| Error::io("read", &named, e))?;
+    // The library looks beside the file itself. What lies in a process's own mount namespace has no other path.
+    let path = match named.is_symlink() {
+        true => (named.canonicalize()).map_err(|e| Error::io("read", &named, e))?,
+        false => named,
+    };
+    // What is asked for counts from what the one before has asked for.
+    let turn = match args.asks() {
+        true => Some(turn(&path)?),
+        false => None,
+    };
     let trace = Trace::open(&path)?;
     let header = trace.header();
     if header.part > 0 {
@@ -96,21 +107,23 @@ pub fn run(args: &ControlArgs) -> Result<u8> {
             header.pid
         ));
     }
-    if !header.controlled {
+    if !header.controlled || header.nonce == [0; 16] {
         return not_done(format!(
             "the hook library of process {} takes no requests: it is older than this weave, or in a class loader that may go",
             header.pid
         ));
     }
     let switches = trace.symbols().switches();
-    let file = request_file(&path);
-    let before = present(&trace, &file);
+    let file = request_file(&path, &header.nonce);
+    let before = present(&trace, &file, turn.is_some());
     let next = args.next(&before, &first(&trace), &switches)?;
-    let state = match next == before && !args.reset {
+    let is_waiting = request(&file, header).is_some_and(|r| may_wait(r.number, header.request));
+    let state = match next == before && !args.reset && !is_waiting {
         true => before,
         false => {
-            ask(&path, header, &file, &next, args.reset)?;
-            next
+            let request = Request::to(header, request(&file, header), next, args.reset);
+            ask(&path, &file, &request)?;
+            request.state
         }
     };
     let decided = match args.reset {
@@ -130,6 +143,11 @@ pub fn run(args: &ControlArgs) -> Result<u8> {
 }
 
 impl ControlArgs {
+    fn asks(&self) -> bool {
+        let names = self.enable.len() + self.disable.len();
+        self.level.is_some() || self.mode.is_some() || self.reset || names > 0
+    }
+
     /// What is asked for. `first` is what the program began with.
     fn next(
         &self,
@@ -138,9 +156,7 @@ impl ControlArgs {
         switches: &[(Arc<Switch>, u64)],
     ) -> Result<State> {
         let mut next = if self.reset { first } else { before }.clone();
-        let names = self.enable.iter().chain(&self.disable);
-        let asks = self.level.is_some() || self.mode.is_some() || self.reset;
-        if (asks || names.count() > 0) && switches.is_empty() {
+        if self.asks() && switches.is_empty() {
             return Err(Error::new(
                 Kind::NotDone,
                 "nothing of this program can be switched: no aspect has a `level`, or the trace has no symbols yet",
@@ -188,30 +204,60 @@ fn has_ended(path: &Path, header: &Header) -> Result<bool> {
     if header.flags & FLAG_ORDERLY != 0 {
         return Ok(true);
     }
-    let file = File::open(path).map_err(|e| Error::io("read", path, e))?;
+    let file = regular::open(path).map_err(|e| Error::io("read", path, e))?;
     // Where there are no such locks, or none is held for a moment, the mapping tells; where that cannot be seen it may live.
     let sees_processes = Path::new("/proc/self/maps").exists();
     Ok(!lock::has_writer(&file) && sees_processes && !has_it_mapped(header.pid, path))
 }
 
-/// Where requests for a trace's process lie.
-fn request_file(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(SUFFIX);
-    name.into()
+/// Waits for this one's turn, which goes on until the file is closed: of two requests at once none takes the other's place.
+fn turn(path: &Path) -> Result<File> {
+    let until = Instant::now() + TURN;
+    let file = match regular::open_as(path, OpenOptions::new().read(true).write(true)) {
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(not_allowed(path));
+        }
+        opened => opened.map_err(|e| Error::io("open", path, e))?,
+    };
+    while !lock::take_controller(&file) {
+        if Instant::now() > until {
+            return Err(Error::new(
+                Kind::NotDone,
+                format!(
+                    "another weave control has its turn at {} and does not end",
+                    path.display()
+                ),
+            ));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(file)
+}
+
+fn not_allowed(path: &Path) -> Error {
+    let what = format!(
+        "{}: only the user who runs the program, and root, can switch it",
+        path.display()
+    );
+    Error::new(Kind::NotDone, what)
 }
 
 /// The request that lies there, if it is for this process.
 fn request(file: &Path, header: &Header) -> Option<Request> {
-    let request = Request::parse(&std::fs::read_to_string(file).ok()?)?;
-    ((request.pid, request.origin) == (header.pid, header.origin)).then_some(request)
+    let mut text = String::new();
+    let there = regular::open_own(file).ok()?;
+    (there.take(MOST as u64 + 1).read_to_string(&mut text)).ok()?;
+    let request = Request::parse(&text)?;
+    let own = (header.pid, header.origin, header.nonce);
+    ((request.pid, request.origin, request.nonce) == own).then_some(request)
 }
 
-/// What is on: the last request that was taken, else what the trace tells.
-fn present(trace: &Trace, file: &Path) -> State {
-    let request = request(file, trace.header());
-    let taken = request.filter(|request| request.number == trace.header().request);
-    match taken {
+/// What is on: the last request that was taken, else what the trace tells. For who asks for more: the one that still waits, if one does.
+fn present(trace: &Trace, file: &Path, asks: bool) -> State {
+    let taken = trace.header().request;
+    let request = request(file, trace.header())
+        .filter(|request| request.number == taken || asks && may_wait(request.number, taken));
+    match request {
         Some(request) => request.state,
         None => {
             let last = states(trace.changes()).next_back();
@@ -226,31 +272,42 @@ fn first(trace: &Trace) -> State {
     first.map(|(_, state)| state.clone()).unwrap_or_default()
 }
 
+impl Request {
+    /// The next one to a process, behind one that may be waiting.
+    fn to(header: &Header, waiting: Option<Request>, state: State, reset: bool) -> Request {
+        let waiting = waiting.filter(|waiting| may_wait(waiting.number, header.request));
+        Request {
+            pid: header.pid,
+            origin: header.origin,
+            nonce: header.nonce,
+            number: number_after(waiting.as_ref().map_or(header.request, |w| w.number)),
+            state,
+            reset: reset || waiting.is_some_and(|waiting| waiting.reset),
+        }
+    }
+}
+
 /// Leaves a request, and waits until it is taken.
-fn ask(path: &Path, header: &Header, file: &Path, state: &State, reset: bool) -> Result<()> {
-    let waiting = request(file, header).map_or(0, |request| request.number);
-    let number = header.request.max(waiting).wrapping_add(1);
-    let request = Request {
-        pid: header.pid,
-        origin: header.origin,
-        number,
-        state: state.clone(),
-        reset,
-    };
-    let text = request.to_string();
+fn ask(path: &Path, file: &Path, asked: &Request) -> Result<()> {
+    let text = asked.to_string();
     if text.len() > MOST {
         return Err(Error::usage(format!(
             "the names of the aspects that are switched take more than {MOST} bytes: use --level"
         )));
     }
-    Output::put(file, text.as_bytes(), Access::Usual)?;
+    put(path, file, text.as_bytes())?;
     let until = Instant::now() + PATIENCE;
     loop {
         let now = peek(path)?;
-        if now.request >= number {
-            return Ok(());
-        }
         let what = match Instant::now() > until {
+            // Where there are no locks, another one may have come in between.
+            _ if now.request == asked.number => match request(file, &now) {
+                Some(other) if other != *asked && other.number == asked.number => {
+                    "has taken another request in this one's place".to_owned()
+                }
+                _ => return Ok(()),
+            },
+            _ if is_after(now.request, asked.number) => return Ok(()),
             _ if has_ended(path, &now)? => "has ended meanwhile".to_owned(),
             true => format!(
                 "has not taken the request yet (it may be stopped, or may not read {}); it takes it when it can",
@@ -261,9 +318,38 @@ fn ask(path: &Path, header: &Header, file: &Path, state: &State, reset: bool) ->
                 continue;
             }
         };
-        let what = format!("process {} {what}", header.pid);
+        let what = format!("process {} {what}", asked.pid);
         return Err(Error::new(Kind::NotDone, what));
     }
+}
+
+/// Writes a request under a name that nobody else has, for its owner alone, and then gives it its own: what lies there is
+/// replaced, never written to.
+fn put(trace: &Path, file: &Path, text: &[u8]) -> Result<()> {
+    let failed = |e| Error::io("write", file, e);
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".weave-").suffix(".tmp");
+    let mut new = builder.tempfile_in(folder).map_err(failed)?;
+    new.write_all(text).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let owner = trace
+            .metadata()
+            .map_err(|e| Error::io("read", trace, e))?
+            .uid();
+        let own = new.as_file().metadata().map_err(failed)?.uid();
+        if owner != own && fchown(new.as_file(), Some(owner), None).is_err() {
+            return Err(not_allowed(trace));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = trace;
+    new.persist(file).map(drop).map_err(|e| failed(e.error))
 }
 
 /// Why an aspect is on or off.

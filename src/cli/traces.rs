@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::{Files, maps_of};
+use crate::printable::printable;
 use crate::trace::Trace;
+use crate::trace::collect::{MappedFile, mapped};
 use crate::trace::file::{PACKED, peek};
 use std::path::{Path, PathBuf};
 
@@ -50,25 +52,59 @@ pub fn live(arg: &Path) -> Result<PathBuf> {
     let Some(pid) = pid.filter(|_| !arg.exists()) else {
         return Ok(arg.to_owned());
     };
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))
-        .map_err(|e| Error::new(Kind::NotDone, format!("process {pid}: {e}; name its trace")))?;
-    // Address, permissions, offset, device, inode; then the path, which may have spaces.
-    let paths = maps
-        .lines()
-        .filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
-    let mut traces: Vec<&Path> = paths.filter(|path| is_trace(path)).collect();
-    traces.sort();
+    let not_done = |what: String| Error::new(Kind::NotDone, format!("process {pid}{what}"));
+    let maps = std::fs::read(format!("/proc/{pid}/maps"))
+        .map_err(|e| not_done(format!(": {e}; name its trace")))?;
+    let mut traces: Vec<MappedFile> = mapped(&maps).filter(|file| is_trace(&file.path)).collect();
     traces.dedup();
-    match traces[..] {
-        [one] => Ok(one.to_owned()),
-        [] => Err(Error::new(
-            Kind::NotDone,
-            format!("process {pid} writes no trace; is it woven, and its recording on?"),
-        )),
+    match &traces[..] {
+        [one] => located(pid, one).map_err(not_done),
+        [] => Err(not_done(match deleted(&maps) {
+            Some(name) => format!(" writes {}, which was deleted", printable(&name)),
+            None => " writes no trace; is it woven, and its recording on?".to_owned(),
+        })),
         _ => Err(Error::usage(format!(
             "process {pid} writes several traces; name one"
         ))),
     }
+}
+
+/// A trace whose file has no name any more, but that a process still writes.
+fn deleted(maps: &[u8]) -> Option<String> {
+    mapped(maps).find_map(|file| {
+        let name = file.path.to_str()?.strip_suffix(" (deleted)")?;
+        is_trace(Path::new(name)).then(|| name.to_owned())
+    })
+}
+
+/// The path that leads from here to what a process has mapped: the process may have a mount namespace of its own.
+fn located(pid: &str, file: &MappedFile) -> std::result::Result<PathBuf, String> {
+    let mut inside = PathBuf::from(format!("/proc/{pid}/root"));
+    inside.push(file.path.strip_prefix("/").unwrap_or(&file.path));
+    let shown = printable(&file.path.display().to_string());
+    let Some(found) = [&file.path, &inside].into_iter().find(|path| file.is(path)) else {
+        let here = match file.path.exists() {
+            true => "which is another file here",
+            false => "which is not to be seen here",
+        };
+        return Err(format!(
+            " writes {shown}, {here}: it has a mount namespace of its own, such as a container's; run weave there, or name the trace"
+        ));
+    };
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    // What cannot be read says so when it is opened.
+    match (ids, peek(found)) {
+        (Some(ids), Ok(header)) if !is_one_of(ids, header.pid) => Err(format!(
+            " has {shown} mapped, which process {} writes",
+            header.pid
+        )),
+        _ => Ok(found.clone()),
+    }
+}
+
+fn is_one_of(ids: &str, pid: u64) -> bool {
+    ids.split_ascii_whitespace().any(|id| id.parse() == Ok(pid))
 }
 
 /// Refuses outputs, by their options, that are one of the traces, of the maps that are read with them, or each other.
@@ -170,4 +206,51 @@ pub fn add_symbols(traces: &mut [Trace], maps: &[PathBuf]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "7f0000000000-7f0000010000 rw-s 00000000 fe:1f 4711                       /srv/a b.wtrace\n\
+                        7f0000020000-7f0000030000 rw-p 00000000 00:00 0 \n\
+                        7f0000040000-7f0000050000 rw-s 00000000 fe:1f 4712                       /srv/gone.wtrace (deleted)\n\
+                        7ffc00000000-7ffc00010000 rw-p 00000000 00:00 0                          [stack]\n";
+
+    #[test]
+    fn a_trace_in_another_mount_namespace_is_not_taken_for_one_here() {
+        let all: Vec<MappedFile> = mapped(MAPS.as_bytes()).collect();
+        assert_eq!(all.len(), 2);
+        assert_eq!(all[0].path, Path::new("/srv/a b.wtrace"));
+        assert_eq!(deleted(MAPS.as_bytes()).unwrap(), "/srv/gone.wtrace");
+        let told = located("self", &all[0]).unwrap_err();
+        assert!(
+            told.contains("not to be seen here") && told.contains("mount namespace"),
+            "{told}"
+        );
+        // A file of that name with another inode.
+        let dir = tempfile::tempdir().unwrap();
+        let other = dir.path().join("x.wtrace");
+        std::fs::write(&other, "").unwrap();
+        let line = format!("0-1 rw-s 0 fe:1f 1 {}\n", other.display());
+        let there = mapped(line.as_bytes()).next().unwrap();
+        let told = located("self", &there).unwrap_err();
+        assert!(told.contains("another file here"), "{told}");
+        assert!(is_one_of("\t4711\t1", 1) && !is_one_of("\t4711\t1", 47));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_mapped_trace_is_found_by_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("x.wtrace");
+        std::fs::write(&path, "x").unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        // SAFETY: nobody changes the file.
+        let _map = unsafe { memmap2::Mmap::map(&file) }.unwrap();
+        assert_eq!(
+            live(Path::new(&std::process::id().to_string())).unwrap(),
+            path
+        );
+    }
 }

@@ -43,6 +43,25 @@ impl Place {
         }
     }
 
+    /// Where a file goes whose name nobody chose: what lies there is replaced, a symbolic link and a pipe as well, for somebody else
+    /// may have put it there.
+    pub fn own(target: &Path) -> Result<Place> {
+        match target.symlink_metadata() {
+            Ok(there) if there.is_dir() => Err(Error::usage(format!(
+                "{} is a folder: it cannot be replaced by the output",
+                target.display()
+            ))),
+            Ok(there) => Ok(Place::File(
+                target.to_owned(),
+                there.is_file().then(|| there.permissions()),
+            )),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Ok(Place::File(target.to_owned(), None))
+            }
+            Err(e) => Err(Error::io("create", target, e)),
+        }
+    }
+
     /// Opens what is written to as it is.
     pub fn open(&self) -> io::Result<File> {
         match self {

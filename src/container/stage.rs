@@ -53,7 +53,7 @@ impl Staged {
 
     /// The same for a file that is its owner's alone, in a folder that is there.
     pub fn private(target: &Path) -> Result<Staged> {
-        Staged::at(target, Place::of(target)?, None, Access::Private)
+        Staged::at(target, Place::own(target)?, None, Access::Private)
     }
 
     fn at(target: &Path, place: Place, like: Option<&Path>, access: Access) -> Result<Staged> {
@@ -104,6 +104,13 @@ impl Staged {
     /// A file with these bytes, complete but for its [`commit`](Staged::commit).
     pub fn whole(target: &Path, bytes: &[u8], like: Option<&Path>) -> Result<Staged> {
         let mut staged = Staged::create(target, like)?;
+        staged.put(bytes)?;
+        Ok(staged)
+    }
+
+    /// As [`Staged::whole`], for a name that nobody chose ([`Place::own`]).
+    pub fn own(target: &Path, bytes: &[u8], like: Option<&Path>) -> Result<Staged> {
+        let mut staged = Staged::at(target, Place::own(target)?, like, Access::Usual)?;
         staged.put(bytes)?;
         Ok(staged)
     }
@@ -486,6 +493,32 @@ mod tests {
         assert_eq!(kind(dir.path()), Some(Kind::Usage));
         assert_eq!(kind(&real.join("file")), Some(Kind::Io));
         assert_eq!(kind(&dir.path().join("a/new/file")), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_of_our_own_names_never_go_through_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("victim"), "mine").unwrap();
+        std::os::unix::fs::symlink("victim", at("link")).unwrap();
+        std::os::unix::fs::symlink("new", at("dangling")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(at("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        for name in ["link", "dangling", "pipe"] {
+            Staged::own(&at(name), b"map", None)
+                .unwrap()
+                .commit()
+                .unwrap();
+            assert!(at(name).symlink_metadata().unwrap().is_file(), "{name}");
+            assert_eq!(fs::read(at(name)).unwrap(), b"map");
+        }
+        assert_eq!(fs::read(at("victim")).unwrap(), b"mine");
+        assert_eq!(names(dir.path()), ["dangling", "link", "pipe", "victim"]);
+        let refused = Staged::own(dir.path(), b"", None).err().map(|e| e.kind());
+        assert_eq!(refused, Some(Kind::Usage));
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Cache {
         let path = self.path(key);
         let mut staged = match self.trust {
             Trust::Own => Staged::private(&path)?,
-            Trust::All => Staged::create(&path, None)?,
+            Trust::All => Staged::own(&path, &[], None)?,
         };
         staged.put(MAGIC)?;
         staged.put(&sum.digest128().to_le_bytes())?;

@@ -16,9 +16,10 @@ use super::file::{PACKED, is_packed, peek};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
     CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC,
-    HEADER_USED, HEARTBEAT_AT, Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
+    HEADER_USED, HEARTBEAT_AT, Header, IDENTITY_AT, MAGIC, NONCE_AT, PART_AT, POLICY_RING,
 };
 use super::lock::{self, Held};
+use super::regular;
 use crate::error::{Error, Kind, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -97,7 +98,7 @@ impl Origin {
     fn of(path: &Path) -> Option<Origin> {
         let header = peek(path).ok().filter(|header| header.part > 0)?;
         let mut head = Vec::new();
-        let file = File::open(path).ok()?;
+        let file = regular::open(path).ok()?;
         let mut from: Box<dyn Read> = match is_packed(path) {
             true => Box::new(zstd::stream::read::Decoder::new(file).ok()?),
             false => Box::new(file),
@@ -354,8 +355,7 @@ impl Collector {
 
 /// Holds a file that a collector wrote, unless another collector does.
 fn hold(path: &Path) -> Option<Held> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).open(path).ok()?;
+    let file = regular::open_own(path).ok()?;
     Held::take(file, path)
 }
 
@@ -387,6 +387,8 @@ fn part_number(path: &Path) -> Option<(&str, u32)> {
 fn part_head(head: &[u8], number: u32, identity: u64) -> Vec<u8> {
     let mut head = head.to_vec();
     head[CONSUMER_AT..COLLECTED_AT].fill(0);
+    // Who may read a part may not switch the process.
+    head[NONCE_AT..HEADER_USED].fill(0);
     head[PART_AT..PART_AT + 8].copy_from_slice(&u64::from(number).to_le_bytes());
     head[IDENTITY_AT..IDENTITY_AT + 8].copy_from_slice(&identity.to_le_bytes());
     head
@@ -480,8 +482,8 @@ impl Drop for Source {
 impl Source {
     fn open(path: &Path, out: &Path, collection: u64) -> Result<Option<Source>> {
         let failed = |e| Error::io("open", path, e);
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).open(path).map_err(failed)?;
+        let file = regular::open_as(path, OpenOptions::new().read(true).write(true));
+        let file = file.map_err(failed)?;
         let mut head = vec![0; HEADER_USED];
         let read = read_at(&file, &mut head, 0).map_err(failed)?;
         if read < HEADER_USED || !head.starts_with(&MAGIC) {
@@ -553,7 +555,7 @@ impl Source {
         }
         let Some((_, path)) = last else { return Ok(()) };
         let failed = |e| Error::io("read", &path, e);
-        let file = File::open(&path).map_err(failed)?;
+        let file = regular::open(&path).map_err(failed)?;
         let mut from: Box<dyn Read> = match is_packed(&path) {
             true => Box::new(zstd::stream::read::Decoder::new(file).map_err(failed)?),
             false => Box::new(file),
@@ -819,8 +821,8 @@ impl Part {
             match hold(&begun) {
                 // Nobody's: of a collector that was killed.
                 Some(_held) => fs::remove_file(&begun).map_err(failed)?,
-                // Another collector begins the same part.
-                None if begun.exists() => return Ok(None),
+                // Another collector begins the same part, or what lies there is no collector's.
+                None if begun.symlink_metadata().is_ok() => return Ok(None),
                 None => {}
             }
         };
@@ -901,8 +903,10 @@ impl Packer {
                     Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
                     other => other?,
                 };
+                // What lies there was left by a collector that was killed, or is nobody's: it is not written through.
+                let _ = fs::remove_file(to);
                 let mut options = OpenOptions::new();
-                options.write(true).create(true).truncate(true);
+                options.write(true).create_new(true);
                 #[cfg(unix)]
                 std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
                 let encoder = zstd::stream::write::Encoder::new(options.open(to)?, LEVEL)?;
@@ -936,14 +940,59 @@ impl Packer {
 
 /// Whether that process is in sight and has the file mapped; where this cannot be seen it has not.
 pub fn has_it_mapped(pid: u64, path: &Path) -> bool {
-    let Ok(path) = path.canonicalize() else {
-        return false;
-    };
-    match fs::read_to_string(format!("/proc/{pid}/maps")) {
-        Ok(maps) => maps.contains(&*path.to_string_lossy()),
+    match fs::read(format!("/proc/{pid}/maps")) {
+        Ok(maps) => mapped(&maps).any(|there| there.is(path)),
         // Another user's: it lives, and that is all that is known.
         Err(e) => e.kind() == io::ErrorKind::PermissionDenied,
     }
+}
+
+/// A file that a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MappedFile {
+    /// Its path, as the process's own mount namespace has it.
+    pub path: PathBuf,
+    /// Major and minor number of its device.
+    device: (u32, u32),
+    inode: u64,
+}
+
+impl MappedFile {
+    /// Whether a path of our own leads to it. Some file systems show another device in mappings than in files: there the path
+    /// must be the same.
+    pub fn is(&self, path: &Path) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let Ok(file) = path.metadata() else {
+                return false;
+            };
+            let device = (libc::major(file.dev()), libc::minor(file.dev()));
+            file.ino() == self.inode
+                && (device == self.device
+                    || path.canonicalize().is_ok_and(|path| path == self.path))
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            self.path == path
+        }
+    }
+}
+
+/// The files in what `/proc/PID/maps` says: address, permissions, offset, device, inode; then the path, which may have spaces.
+pub fn mapped(maps: &[u8]) -> impl Iterator<Item = MappedFile> {
+    maps.split(|b| *b == b'\n').filter_map(|line| {
+        let path = &line[line.iter().position(|b| *b == b'/')?..];
+        let head = std::str::from_utf8(&line[..line.len() - path.len()]).ok()?;
+        let mut fields = head.split_ascii_whitespace().skip(3);
+        let (major, minor) = fields.next()?.split_once(':')?;
+        let number = |hex| u32::from_str_radix(hex, 16).ok();
+        Some(MappedFile {
+            path: PathBuf::from(String::from_utf8_lossy(path).into_owned()),
+            device: (number(major)?, number(minor)?),
+            inode: fields.next()?.parse().ok()?,
+        })
+    })
 }
 
 /// Reads as much as there is.

@@ -4,15 +4,22 @@ use super::units;
 use crate::switches::{Level, Switch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 /// First line of a request.
-const HEAD: &str = "weave control 1";
+const HEAD: &str = "weave control 2";
 /// What follows a trace's name in that of the file with the request.
-pub const SUFFIX: &str = ".control";
+const SUFFIX: &str = ".control";
+/// So many bytes of the nonce are in the name of the file; all are in it.
+const NAMED: usize = 8;
+/// Requests that may be waiting at most, one in the place of the other.
+const WAITING: u32 = 1 << 16;
 /// The most bytes that a hook library reads of a request.
 pub const MOST: usize = 60_000;
 /// Changes that a report tells one by one.
 const TOLD: usize = 8;
+/// Parts of the time that a report tells one by one.
+const PARTS: usize = 50;
 
 /// How much of each call the trace gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +72,8 @@ pub struct State {
     pub enabled: BTreeSet<String>,
     /// Aspects that are off whatever the level.
     pub disabled: BTreeSet<String>,
+    /// So many more aspects are switched by name, for which a trace had no room.
+    pub more: u32,
 }
 
 impl State {
@@ -80,6 +89,7 @@ impl State {
                 "mode" => state.mode = Mode::named(rest).unwrap_or(state.mode),
                 "enable" => drop(state.enabled.insert(rest.to_owned())),
                 "disable" => drop(state.disabled.insert(rest.to_owned())),
+                "more" => state.more = rest.parse().unwrap_or(0),
                 _ => {}
             }
         }
@@ -118,6 +128,9 @@ impl State {
         let were = before.enabled.union(&before.disabled);
         let left = were.filter(|name| !switched.contains(name));
         told.extend(left.map(|name| format!("{name} by level")));
+        if self.more > 0 && self.more != before.more {
+            told.push(format!("{} more by name", self.more));
+        }
         told.join(", ")
     }
 }
@@ -140,7 +153,9 @@ pub struct Request {
     /// The process, by its id and the origin of its trace: a file of an earlier run says nothing to it.
     pub pid: u64,
     pub origin: u64,
-    /// From 1; each has a higher one than that before it.
+    /// What only who can read the trace knows.
+    pub nonce: [u8; 16],
+    /// From 1; each has the next one, and 1 comes behind the last that there is.
     pub number: u32,
     pub state: State,
     /// What the program itself has decided is taken back.
@@ -159,10 +174,12 @@ impl Request {
         }
         let to = lines.next()?.strip_prefix("to ")?;
         let (pid, origin) = to.split_once(' ')?;
+        let nonce = u128::from_str_radix(lines.next()?.strip_prefix("nonce ")?, 16).ok()?;
         let number = lines.next()?.strip_prefix("number ")?;
         Some(Request {
             pid: pid.parse().ok()?,
             origin: origin.parse().ok()?,
+            nonce: nonce.to_be_bytes(),
             number: number.parse().ok()?,
             state: State::parse(text),
             reset: text.lines().any(|line| line == RESET),
@@ -175,16 +192,47 @@ impl fmt::Display for Request {
         let Request {
             pid,
             origin,
+            nonce,
             number,
             state,
             reset,
         } = self;
-        write!(f, "{HEAD}\nto {pid} {origin}\nnumber {number}\n{state}")?;
+        let nonce = hex(nonce);
+        write!(
+            f,
+            "{HEAD}\nto {pid} {origin}\nnonce {nonce}\nnumber {number}\n{state}"
+        )?;
         if *reset {
             writeln!(f, "{RESET}")?;
         }
         Ok(())
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where requests for a trace's process lie.
+pub fn request_file(trace: &Path, nonce: &[u8; 16]) -> PathBuf {
+    let mut name = trace.as_os_str().to_owned();
+    name.push(format!(".{}{SUFFIX}", hex(&nonce[..NAMED])));
+    name.into()
+}
+
+/// Whether a number comes after another. They begin again when they are used up, so half of them do.
+pub fn is_after(number: u32, other: u32) -> bool {
+    number != 0 && number.wrapping_sub(other).cast_signed() > 0
+}
+
+/// Whether a request of that number may be the one that is taken next.
+pub fn may_wait(number: u32, taken: u32) -> bool {
+    is_after(number, taken) && number.wrapping_sub(taken) < WAITING
+}
+
+/// The number after another.
+pub fn number_after(number: u32) -> u32 {
+    number.wrapping_add(1).max(1)
 }
 
 /// What was changed at a moment.
@@ -203,6 +251,29 @@ pub enum What {
     Decided(Less, Vec<u32>),
     /// All that it has decided is taken back.
     Again,
+    /// There was no room for further ones.
+    More(More),
+}
+
+/// Changes that are not told one by one, the first of them at the moment of the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct More {
+    pub count: u64,
+    /// The time of the last.
+    pub last: u64,
+    /// How long all was off until then.
+    pub off: u64,
+    /// All is off from then on.
+    pub is_off: bool,
+}
+
+/// How much a copy of a chunk tells: a later one tells more.
+pub(super) fn extent(changes: &[Change]) -> (usize, u64) {
+    let more = changes.last().map_or(0, |last| match last.what {
+        What::More(more) => more.count,
+        _ => 0,
+    });
+    (changes.len(), more)
 }
 
 /// What is left of calls that are too many to be recorded.
@@ -229,7 +300,7 @@ pub fn decided(changes: &[Change]) -> BTreeMap<u32, Less> {
     let mut decided = BTreeMap::new();
     for change in changes {
         match &change.what {
-            What::State(_) => {}
+            What::State(_) | What::More(_) => {}
             What::Decided(less, methods) => decided.extend(methods.iter().map(|id| (*id, *less))),
             What::Again => decided.clear(),
         }
@@ -265,6 +336,15 @@ impl Change {
                 2 => Some(What::Decided(Less::Counted, ids())),
                 3 => Some(What::Again),
                 4 => Some(What::Decided(Less::Nothing, ids())),
+                5 => data.as_chunks::<8>().0.first_chunk().map(|words| {
+                    let [count, last, off] = words.map(u64::from_le_bytes);
+                    What::More(More {
+                        count: count >> 1,
+                        last,
+                        off,
+                        is_off: count & 1 != 0,
+                    })
+                }),
                 _ => None, // of a later version
             };
             changes.extend(what.map(|what| Change {
@@ -304,8 +384,13 @@ pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Ve
                 format!("at {} {what}", units::duration(pair[1].0))
             })
             .collect();
-        if later.len() > TOLD {
-            let more = units::count((later.len() - TOLD) as u64);
+        let not_told = (changes.iter()).fold(0_u64, |sum, change| match change.what {
+            What::More(more) => sum.saturating_add(more.count),
+            _ => sum,
+        });
+        let more = not_told.saturating_add(later.len().saturating_sub(TOLD) as u64);
+        if more > 0 {
+            let more = units::count(more);
             moments.push(format!("and {more} times more"));
         }
         told.push(format!(
@@ -313,8 +398,66 @@ pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Ve
             moments.join("; ")
         ));
     }
+    told.extend(told_off(changes));
     told.extend(told_decided(changes));
     told
+}
+
+/// When all was off while it ran.
+fn told_off(changes: &[Change]) -> Option<String> {
+    let mut parts: Vec<(u64, Option<u64>)> = Vec::new();
+    let mut hidden = 0_u64;
+    let mut since = None;
+    for change in changes {
+        let (until, next) = match &change.what {
+            What::State(state) => (
+                change.time,
+                (state.mode == Mode::Off).then_some(change.time),
+            ),
+            What::More(more) => {
+                hidden = hidden.saturating_add(more.off);
+                (change.time, more.is_off.then_some(more.last))
+            }
+            _ => continue,
+        };
+        match (since, next) {
+            // It stays off.
+            (Some(_), Some(_)) if matches!(change.what, What::State(_)) => continue,
+            (Some(from), _) => parts.push((from, Some(until))),
+            (None, _) => {}
+        }
+        since = next;
+    }
+    parts.extend(since.map(|from| (from, None)));
+    if parts.is_empty() && hidden == 0 {
+        return None;
+    }
+    let mut told: Vec<String> = (parts.iter().take(PARTS))
+        .map(|(from, until)| match until {
+            Some(until) => format!(
+                "from {} to {}",
+                units::duration(*from),
+                units::duration(*until)
+            ),
+            None => format!("from {} on", units::duration(*from)),
+        })
+        .collect();
+    let further = parts.iter().skip(PARTS);
+    let long = further.fold(hidden, |sum, (from, until)| {
+        sum.saturating_add(until.map_or(0, |until| until.saturating_sub(*from)))
+    });
+    if long > 0 {
+        told.push(format!("and {} more in all", units::duration(long)));
+    }
+    if parts.len() > PARTS
+        && let Some((from, None)) = parts.last()
+    {
+        told.push(format!("from {} on", units::duration(*from)));
+    }
+    Some(format!(
+        "all that can be switched was off {}",
+        told.join(", ")
+    ))
 }
 
 /// What the program has decided itself.
@@ -373,12 +516,14 @@ mod tests {
         let request = Request {
             pid: 4711,
             origin: 1_700_000_000_000_000_000,
+            nonce: std::array::from_fn(|i| i as u8),
             number: 3,
             state: State {
                 level: Level::Debug,
                 mode: Mode::Aggregate,
                 enabled: names(&["slow queries", "x"]),
                 disabled: names(&["level error"]),
+                more: 0,
             },
             reset: true,
         };
@@ -387,8 +532,9 @@ mod tests {
         assert_eq!(State::parse(&text), request.state);
         for wrong in [
             "",
+            "weave control 1\nto 1 2\nnumber 3\n",
             "weave control 2\nto 1 2\nnumber 3\n",
-            "weave control 1\nto 1\nnumber 3\n",
+            "weave control 2\nto 1\nnonce 0\nnumber 3\n",
         ] {
             assert_eq!(Request::parse(wrong), None, "{wrong}");
         }
@@ -497,5 +643,59 @@ mod tests {
         let mut wild = bytes[32..].to_vec();
         wild[..8].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(Change::read(&wild).is_empty());
+    }
+
+    #[test]
+    fn numbers_never_run_out() {
+        for (number, next) in [(0, 1), (1, 2), (0x7FFF_FFFF, 0x8000_0000), (u32::MAX, 1)] {
+            assert_eq!(number_after(number), next);
+            assert!(is_after(next, number) && !is_after(number, next) && !is_after(next, next));
+            assert!(may_wait(next, number) && !may_wait(number, next));
+        }
+        assert!(!may_wait(0x7FFF_FFFF, 1));
+    }
+
+    #[test]
+    fn every_part_of_the_time_that_was_off_is_told() {
+        let state = |time: u64, text: &str| Change {
+            time: time * 1_000_000_000,
+            what: What::State(State::parse(text)),
+        };
+        let mut changes = vec![
+            state(0, "level info\n"),
+            state(1, "mode off\n"),
+            state(2, "level debug\nmode off\n"),
+            state(3, "mode rules\n"),
+            state(4, "mode off\n"),
+        ];
+        let off = |changes: &[Change]| told_off(changes).unwrap();
+        assert_eq!(
+            off(&changes),
+            "all that can be switched was off from 1.00 s to 3.00 s, from 4.00 s on"
+        );
+        // Behind these there is no room: nine more, all off for 2 s of them, and at the end.
+        let mut chunk = Chunk::new(5, 0, 0, 0);
+        for word in [
+            5 << 32 | 24,
+            5_000_000_000,
+            9 << 1 | 1,
+            20_000_000_000,
+            2_000_000_000,
+        ] {
+            chunk = chunk.word(word);
+        }
+        let read = Change::read(&chunk.bytes()[32..]);
+        assert_eq!((read.len(), extent(&read)), (1, (1, 9)));
+        changes.extend(read);
+        assert_eq!(
+            off(&changes),
+            "all that can be switched was off from 1.00 s to 3.00 s, from 4.00 s to 5.00 s, from 20.0 s on, and 2.00 s more in all"
+        );
+        let told = told(&changes, std::iter::empty()).join("; ");
+        assert!(told.contains("and 9 times more"), "{told}");
+        assert_eq!(told_off(&changes[..1]), None);
+        // A length that no such entry has says nothing.
+        let short = Chunk::new(5, 0, 0, 0).word(5 << 32 | 8).word(1).word(1);
+        assert!(Change::read(&short.bytes()[32..]).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 //! symbols together.
 
 use super::aggregates::Aggregate;
-use super::control::Change;
+use super::control::{self, Change};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
     CHUNK_SYMBOLS, ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header,
@@ -10,6 +10,7 @@ use super::format::{
 };
 use super::metrics::{CpuTime, MAX_READINGS, Reading, readings};
 use super::notes::Notes;
+use super::regular;
 use super::units::counted;
 use crate::error::{Error, Result};
 use crate::symbols::Symbols;
@@ -400,7 +401,7 @@ impl Trace {
 /// Maps a file, one that is packed after it was unpacked to a file without a name.
 fn map(path: &Path) -> Result<Data> {
     let failed = |e| Error::io("read", path, e);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = regular::open(path).map_err(failed)?;
     if is_packed(path) {
         file = unpack(file, UNPACKED).map_err(failed)?;
     }
@@ -446,7 +447,7 @@ fn unpack(file: File, most: u64) -> io::Result<File> {
 /// The header of a trace, packed or not.
 pub fn peek(path: &Path) -> Result<Header> {
     let failed = |e| Error::io("read", path, e);
-    let file = File::open(path).map_err(failed)?;
+    let file = regular::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     if is_packed(path) {
         let from = zstd::stream::read::Decoder::new(file).map_err(failed)?;
@@ -642,9 +643,9 @@ impl Index {
             }
             CHUNK_CONTROL => {
                 let all = Change::read(&chunk[CHUNK_HEADER..]);
-                // Of several copies of a chunk the longest is the last.
+                // Of several copies of a chunk the longest is the last, and of these the one with the most changes in its last entry.
                 let known = self.changes.entry(header.owner).or_default();
-                if all.len() > known.len() {
+                if control::extent(&all) > control::extent(known) {
                     *known = all;
                 }
             }

@@ -50,8 +50,10 @@ pub const PART_AT: usize = 8_240;
 pub const IDENTITY_AT: usize = 8_248;
 /// Offset of what the library says of being controlled ("Control").
 pub const CONTROL_AT: usize = 8_264;
+/// Offset of what only who can read the trace knows ("Control").
+pub const NONCE_AT: usize = 8_272;
 /// Bytes of a header that have a meaning.
-pub const HEADER_USED: usize = 8_272;
+pub const HEADER_USED: usize = 8_288;
 
 /// Policy: the oldest chunks are overwritten.
 pub const POLICY_RING: u32 = 0;
@@ -158,6 +160,8 @@ pub struct Header {
     pub controlled: bool,
     /// The number of the last request that it has taken, from 1; 0 for none.
     pub request: u32,
+    /// Bytes that nobody can guess; zero in what an older library wrote.
+    pub nonce: [u8; 16],
 }
 
 /// The library's lines in chunk 0, as text for people.
@@ -236,6 +240,8 @@ impl Header {
         header.identity = more(IDENTITY_AT);
         let control = more(CONTROL_AT);
         (header.controlled, header.request) = (control as u32 != 0, (control >> 32) as u32);
+        let nonce = data.get(NONCE_AT..HEADER_USED);
+        header.nonce = nonce.map_or([0; 16], |nonce| nonce.try_into().expect("16 bytes"));
         Ok(header)
     }
 }

@@ -10,6 +10,8 @@ use std::path::Path;
 const WRITER: i64 = 1 << 62;
 /// The byte that the consumer holds.
 const CONSUMER: i64 = WRITER + 1;
+/// The byte that who switches the process holds.
+const CONTROLLER: i64 = WRITER + 2;
 
 /// Whether the process that writes the trace holds its lock.
 pub fn has_writer(file: &File) -> bool {
@@ -20,6 +22,12 @@ pub fn has_writer(file: &File) -> bool {
 /// such locks there is nothing in the way.
 pub fn take_consumer(file: &File) -> bool {
     imp::take(file, CONSUMER)
+}
+
+/// Takes the lock of who switches the process, until the file is closed; false if another has it. Where there are no such
+/// locks there is nothing in the way.
+pub fn take_controller(file: &File) -> bool {
+    imp::take(file, CONTROLLER)
 }
 
 /// Gives the consumer's lock back. Closing the file is not enough: a program that another thread starts has a copy of

@@ -34,6 +34,7 @@ pub mod notes;
 pub mod page;
 pub mod pattern;
 pub mod query;
+pub mod regular;
 pub mod replay;
 pub mod roots;
 pub mod summary;

@@ -18,6 +18,7 @@ use super::format::{
 };
 use super::lock;
 use super::metrics::{Reading, readings};
+use super::regular;
 use crate::error::{Error, Kind, Result};
 use crate::symbols::Symbols;
 use memmap2::Mmap;
@@ -193,7 +194,8 @@ impl Tail {
             return Err(refused("a packed trace cannot be followed"));
         }
         let wants = role == Role::Consumer;
-        let file = (OpenOptions::new().read(true).write(wants).open(path)).map_err(failed)?;
+        let file = regular::open_as(path, OpenOptions::new().read(true).write(wants));
+        let file = file.map_err(failed)?;
         let mut head = vec![0; HEADER_USED];
         let mut read = read_at(&file, &mut head, 0).map_err(failed)?;
         // Its process has made the file, and begins it only now.

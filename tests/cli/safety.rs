@@ -316,3 +316,46 @@ mod modes {
         );
     }
 }
+
+/// What others may have put where weave writes a name of its own is replaced, and never written through.
+#[cfg(unix)]
+#[test]
+fn a_planted_link_beside_the_output_is_not_followed() {
+    let world = World::with_jar();
+    fs::write(world.at("victim"), "precious").unwrap();
+    std::os::unix::fs::symlink("victim", world.at("out.jar.wsym")).unwrap();
+    world.wove(&["app.jar", "out.jar"]);
+    assert_eq!(world.read("victim"), b"precious");
+    let map = world.at("out.jar.wsym").symlink_metadata().unwrap();
+    assert!(map.is_file());
+}
+
+/// A pipe of a trace's name is named, and nobody waits for who might write to it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_trace() {
+    let world = World::with_jar();
+    assert!(
+        Command::new("mkfifo")
+            .arg(world.at("x.wtrace"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let commands: [&[&str]; 6] = [
+        &["report", "x.wtrace"],
+        &["diff", "x.wtrace", "x.wtrace"],
+        &["export", "x.wtrace", "--to", "csv"],
+        &["tune", "x.wtrace"],
+        &["collect", "x.wtrace", "--output", "parts"],
+        &["control", "x.wtrace"],
+    ];
+    for command in commands {
+        let ran = world.weave(command);
+        assert!(
+            ran.err.contains("a named pipe, not a file"),
+            "{command:?}: {}",
+            ran.err
+        );
+    }
+}

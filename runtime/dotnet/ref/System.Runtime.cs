@@ -87,6 +87,8 @@ namespace System
 
     public struct Guid
     {
+        public static Guid NewGuid() { throw null; }
+        public byte[] ToByteArray() { throw null; }
         public override string ToString() { throw null; }
     }
 
@@ -341,6 +343,7 @@ namespace System.IO
 #if NET8_0_OR_GREATER
         public FileStream(Microsoft.Win32.SafeHandles.SafeFileHandle handle, FileAccess access, int bufferSize) { }
 #endif
+        public virtual Microsoft.Win32.SafeHandles.SafeFileHandle SafeFileHandle { get { throw null; } }
         public override long Length { get { throw null; } }
         public override int Read(byte[] buffer, int offset, int count) { throw null; }
         public override void Write(byte[] buffer, int offset, int count) { }
@@ -361,6 +364,7 @@ namespace System.IO
 
     public class UnmanagedMemoryStream : Stream
     {
+        public virtual Microsoft.Win32.SafeHandles.SafeFileHandle SafeFileHandle { get { throw null; } }
         public override long Length { get { throw null; } }
         public override int Read(byte[] buffer, int offset, int count) { throw null; }
         public override void Write(byte[] buffer, int offset, int count) { }
@@ -634,9 +638,7 @@ namespace System.Threading.Tasks
     public class TaskCanceledException : Exception { public TaskCanceledException() { } }
 }
 
-#if NET8_0_OR_GREATER
 namespace Microsoft.Win32.SafeHandles
 {
     public sealed class SafeFileHandle : System.Runtime.InteropServices.SafeHandle { }
 }
-#endif

@@ -1,7 +1,6 @@
 using System;
 using System.Collections.Generic;
 using System.Globalization;
-using System.IO;
 using System.Text;
 using System.Threading;
 
@@ -18,29 +17,33 @@ namespace Weave.Runtime
         private const int VeryOften = 20;
         private const long Soon = 10000000000;
         private const long Millisecond = 1000000;
-        private const string Suffix = ".control";
 
-        private const string HeadLine = "weave control 1";
         private const string AsTheRulesSay = "rules";
         private const string Auto = "auto";
-        private const int Most = 60000;
         /// <summary>The most methods that can be switched.</summary>
         private const int MostMethods = 1 << PlaceBits;
         private const int PlaceBits = 22;
-        /// <summary>So many chunks may tell of changes.</summary>
-        private const int MostChunks = 16;
-        /// <summary>Kinds of entries: what is on; methods that are summed up, and that are only counted; that this is taken back; methods that are left out.</summary>
+        /// <summary>So many chunks may tell of changes, and so many of these of what is decided.</summary>
+        private const int MostChunks = 32;
+        private const int MostDecided = 16;
+        /// <summary>The most bytes of an entry with words.</summary>
+        private const int MostWords = 2000;
+        /// <summary>Words at a chunk's end that are kept for the entry about changes that found no room.</summary>
+        private const int RestWords = 2 + 3;
+        /// <summary>Kinds of entries: what is on; methods that are summed up, and that are only counted; that this is taken back; methods that are left out; changes that found no room.</summary>
         private const int State = 0;
         private const int Summed = 1;
         private const int Counted = 2;
         private const int Again = 3;
         private const int Left = 4;
+        private const int More = 5;
         /// <summary>So many methods are told in one.</summary>
         private const int MostTold = 4096;
         /// <summary>In microseconds, where the rules do not say it.</summary>
         private const int UsualSlowerThan = 1000;
 
         private readonly Store store;
+        private readonly RequestFile file;
         private readonly Gate gate = new Gate();
         private readonly List<Row> rows = new List<Row>();
         /// <summary>Their first ids, ascending, and below each its place in the list.</summary>
@@ -52,7 +55,9 @@ namespace Weave.Runtime
         /// <summary>Methods with their modes, for <see cref="Modes.Use"/>.</summary>
         private long[] modes = new long[0];
         private byte[] seen = new byte[0];
-        private int number;
+        /// <summary>The request that was taken last, if there is one.</summary>
+        private uint number;
+        private bool hasTaken;
 
         private int level = Modes.Level;
         private string mode = AsTheRulesSay;
@@ -67,10 +72,17 @@ namespace Weave.Runtime
         private long* chunk;
         private int chunks;
         private int at;
+        /// <summary>Where in the chunk the entry about further changes is; 0 for none. What it says: how many, the time of the last, how long all was off.</summary>
+        private int more;
+        private long changes;
+        private long since;
+        private long offFor;
+        private bool wasOff;
 
         internal Control(Store store)
         {
             this.store = store;
+            file = new RequestFile(store.Path, store.Nonce);
             budget = new Budget(store);
         }
 
@@ -116,6 +128,7 @@ namespace Weave.Runtime
                 Apply();
                 if (first)
                 {
+                    file.Open();
                     Note(); // what it began with
                 }
             }
@@ -150,7 +163,7 @@ namespace Weave.Runtime
                 if (now >= looks)
                 {
                     Look();
-                    looks = now + (number > 0 && now - taken < Soon ? VeryOften : Often) * Millisecond;
+                    looks = now + (hasTaken && now - taken < Soon ? VeryOften : Often) * Millisecond;
                 }
                 if (budgeted && now >= budgets)
                 {
@@ -180,46 +193,22 @@ namespace Weave.Runtime
         /// <summary>Takes a request if there is a new one.</summary>
         private void Look()
         {
-            byte[] bytes = Read();
+            byte[] bytes = file.Read();
             if (bytes == null || Same(bytes, seen))
             {
                 return;
             }
             seen = bytes;
-            string[] lines = Encoding.UTF8.GetString(bytes, 0, bytes.Length).Split('\n');
-            long next;
-            string digits;
-            if (lines.Length < 3 || lines[0] != HeadLine || lines[1] != "to " + Digits(store.Pid) + " " + Digits(store.WallClock)
-                || !Rest(lines[2], "number ", out digits) || !long.TryParse(digits, NumberStyles.None, CultureInfo.InvariantCulture, out next)
-                || next > int.MaxValue || next <= number)
+            Request request = Request.Of(bytes, Digits(store.Pid) + " " + Digits(store.WallClock), file.Nonce);
+            if (request == null || !request.IsAfter(number))
             {
-                return; // of an earlier run, of a later version, or known
+                return; // nothing of it is done
             }
-            mode = AsTheRulesSay;
-            enabled = new List<string>();
-            disabled = new List<string>();
-            bool again = false;
-            for (int i = 3; i < lines.Length; i++)
-            {
-                string rest;
-                if (Rest(lines[i], "level ", out rest))
-                {
-                    level = Settings.Level(rest, level);
-                }
-                else if (Rest(lines[i], "mode ", out rest))
-                {
-                    mode = rest;
-                }
-                else if (Rest(lines[i], "enable ", out rest))
-                {
-                    Add(enabled, rest);
-                }
-                else if (Rest(lines[i], "disable ", out rest))
-                {
-                    Add(disabled, rest);
-                }
-                again |= lines[i] == "reset";
-            }
+            level = request.Level < 0 ? level : request.Level;
+            mode = request.Mode;
+            enabled = request.Enabled;
+            disabled = request.Disabled;
+            bool again = request.Reset;
             if (again)
             {
                 budget.Reset();
@@ -231,7 +220,8 @@ namespace Weave.Runtime
                 Note(Again, null, 0);
             }
             taken = Clock.Now();
-            number = (int)next;
+            number = request.Number;
+            hasTaken = true;
             store.Header.SetRequest(number);
         }
 
@@ -240,14 +230,7 @@ namespace Weave.Runtime
             return n.ToString(CultureInfo.InvariantCulture);
         }
 
-        private static bool Rest(string line, string word, out string rest)
-        {
-            bool starts = line.StartsWith(word, StringComparison.Ordinal);
-            rest = starts ? line.Substring(word.Length) : null;
-            return starts;
-        }
-
-        private static bool Same(byte[] a, byte[] b)
+        internal static bool Same(byte[] a, byte[] b)
         {
             bool same = a.Length == b.Length;
             for (int i = 0; same && i < a.Length; i++)
@@ -257,56 +240,11 @@ namespace Weave.Runtime
             return same;
         }
 
-        private static bool Has(List<string> names, string name)
-        {
-            for (int i = 0; i < names.Count; i++)
-            {
-                if (names[i] == name)
-                {
-                    return true;
-                }
-            }
-            return false;
-        }
-
-        private static void Add(List<string> names, string name)
-        {
-            if (!Has(names, name))
-            {
-                names.Add(name);
-            }
-        }
-
-        /// <summary>The file with the request, or null.</summary>
-        private byte[] Read()
-        {
-            try
-            {
-                if (!File.Exists(store.Path + Suffix))
-                {
-                    return null;
-                }
-                var room = new byte[Most + 1];
-                int length = SystemFile.Read(store.Path + Suffix, room);
-                if (length == 0 || length > Most)
-                {
-                    return null;
-                }
-                var bytes = new byte[length];
-                Array.Copy(room, bytes, length);
-                return bytes;
-            }
-            catch (Exception) // it is gone
-            {
-                return null;
-            }
-        }
-
         private bool IsOn(Aspect[] by)
         {
             for (int i = 0; i < by.Length; i++)
             {
-                if (!Has(disabled, by[i].Name) && (by[i].Level <= level || Has(enabled, by[i].Name)))
+                if (!Request.Has(disabled, by[i].Name) && (by[i].Level <= level || Request.Has(enabled, by[i].Name)))
                 {
                     return true;
                 }
@@ -407,16 +345,40 @@ namespace Weave.Runtime
         {
             var text = new StringBuilder();
             text.Append("level ").Append(Settings.Levels[level]).Append("\nmode ").Append(mode).Append("\n");
-            for (int i = 0; i < enabled.Count; i++)
+            int left = Names(text, "enable ", enabled) + Names(text, "disable ", disabled);
+            if (left > 0)
             {
-                text.Append("enable ").Append(enabled[i]).Append("\n");
-            }
-            for (int i = 0; i < disabled.Count; i++)
-            {
-                text.Append("disable ").Append(disabled[i]).Append("\n");
+                text.Append("more ").Append(Digits(left)).Append("\n");
             }
             byte[] bytes = Encoding.UTF8.GetBytes(text.ToString());
-            Note(State, bytes, bytes.Length);
+            if (Note(State, bytes, bytes.Length))
+            {
+                more = 0;
+            }
+            else
+            {
+                NoteMore();
+            }
+            wasOff = mode == "off";
+        }
+
+        /// <summary>Adds as many names as an entry takes; how many are left out.</summary>
+        private static int Names(StringBuilder text, string word, List<string> names)
+        {
+            int left = 0;
+            for (int i = 0; i < names.Count; i++)
+            {
+                // A character is three bytes at most.
+                if (3 * (text.Length + word.Length + names[i].Length) < MostWords)
+                {
+                    text.Append(word).Append(names[i]).Append("\n");
+                }
+                else
+                {
+                    left++;
+                }
+            }
+            return left;
         }
 
         /// <summary>Says what was decided of methods.</summary>
@@ -440,37 +402,79 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>Adds an entry of what kind it is.</summary>
-        private void Note(int kind, byte[] bytes, int length)
+        /// <summary>Adds an entry of what kind it is; false if there is no room.</summary>
+        private bool Note(int kind, byte[] bytes, int length)
         {
             int words = (length + 7) / 8;
             // One word stays: zero ends the entries.
-            if (chunk == null || at + 2 + words >= Format.ChunkWords)
+            if (chunk == null || at + 2 + words + RestWords >= Format.ChunkWords)
             {
-                long* next = chunks == MostChunks ? null : store.Kept(Format.Control, chunks);
+                bool decided = kind != State && kind != Again;
+                if (Format.ChunkHeadWords + 2 + words + RestWords >= Format.ChunkWords || chunks >= (decided ? MostDecided : MostChunks))
+                {
+                    return false;
+                }
+                long* next = store.Kept(Format.Control, chunks);
                 if (next == null)
                 {
-                    return;
+                    return false;
                 }
                 chunk = next;
                 chunks++;
                 at = Format.ChunkHeadWords;
+                more = 0;
             }
             var data = (byte*)(chunk + at + 2);
             for (int i = 0; i < length; i++)
             {
                 data[i] = bytes[i];
             }
-            chunk[at + 1] = Clock.Now();
-            Volatile.Write(ref chunk[at], (long)kind << 32 | (long)(uint)length); // who sees it sees the rest
+            Finish(at, kind, length);
             at += 2 + words;
+            return true;
+        }
+
+        /// <summary>There was no room for what is on from now: one entry says how often that was, and how long all was off.</summary>
+        private void NoteMore()
+        {
+            if (chunk == null)
+            {
+                return;
+            }
+            long now = Clock.Now();
+            bool first = more == 0;
+            if (first)
+            {
+                more = at;
+                changes = 0;
+                offFor = 0;
+                at += RestWords;
+            }
+            else if (wasOff)
+            {
+                offFor += now - since;
+            }
+            since = now;
+            chunk[more + 2] = ++changes << 1 | (mode == "off" ? 1L : 0);
+            chunk[more + 3] = now;
+            chunk[more + 4] = offFor;
+            if (first)
+            {
+                Finish(more, More, 24);
+            }
+        }
+
+        private void Finish(int place, int kind, int length)
+        {
+            chunk[place + 1] = Clock.Now();
+            Volatile.Write(ref chunk[place], (long)kind << 32 | (long)(uint)length); // who sees it sees the rest
         }
 
         internal override void End()
         {
-            if (number > 0)
+            if (hasTaken)
             {
-                File.Delete(store.Path + Suffix);
+                file.Delete();
             }
         }
     }

@@ -25,10 +25,11 @@ namespace Weave.Runtime
         private const int LostOverwrittenAt = 8256;
         private const int ControlledAt = 8264;
         private const int RequestAt = 8268;
+        private const int NonceAt = 8272;
 
         private readonly byte* bytes;
 
-        internal Header(long* chunk, long wallClock, long pid, int policy, long limit, int limitBy, string command)
+        internal Header(long* chunk, long wallClock, long pid, int policy, long limit, int limitBy, string command, byte[] nonce)
         {
             bytes = (byte*)chunk;
             *(int*)(bytes + 8) = Format.Version;
@@ -43,6 +44,10 @@ namespace Weave.Runtime
             for (int i = 0; i < text.Length; i++)
             {
                 bytes[TextAt + i] = text[i];
+            }
+            for (int i = 0; i < nonce.Length; i++)
+            {
+                bytes[NonceAt + i] = nonce[i];
             }
             Volatile.Write(ref *chunk, Format.FileMagic);
         }
@@ -107,9 +112,9 @@ namespace Weave.Runtime
         }
 
         /// <summary>It has taken this one.</summary>
-        internal void SetRequest(int number)
+        internal void SetRequest(uint number)
         {
-            Volatile.Write(ref *(int*)(bytes + RequestAt), number); // who sees it sees what came of it
+            Volatile.Write(ref *(int*)(bytes + RequestAt), (int)number); // who sees it sees what came of it
         }
 
         internal void SetFlag(int flag, bool on)

@@ -11,7 +11,14 @@ namespace Weave.Runtime
         private const uint TypeOnly = 1;
         /// <summary>The bytes of a <c>struct statx</c>, which is the same on all of Linux's architectures, and where its mode is.</summary>
         private const int StatusBytes = 256;
+        private const int OwnerAt = 20;
         private const int ModeAt = 28;
+        private const int InodeAt = 32;
+        private const int LengthAt = 40;
+        /// <summary>Type, owner, inode and length.</summary>
+        private const uint OwnerAndLength = 0x1 | 0x8 | 0x100 | 0x200;
+        private const int NoFollow = 0x100;
+        private const int EmptyPath = 0x1000;
 
         private const int TypeOfFile = 0xF000;
         private const int Folder = 0x4000;
@@ -125,6 +132,47 @@ namespace Weave.Runtime
         [DllImport("libc", EntryPoint = "statx")]
         private static extern int GetStatus(int folder, byte* path, int flags, uint mask, byte* status);
 
+        /// <summary>What lies at a path, no link followed. Linux knows.</summary>
+        internal static FileStatus Status(string path)
+        {
+            return Status(WorkingDirectory, path, NoFollow);
+        }
+
+        /// <summary>What an open file is.</summary>
+        internal static FileStatus Status(IntPtr file)
+        {
+            return Status((int)(long)file, "", EmptyPath);
+        }
+
+        private static FileStatus Status(int folder, string path, int flags)
+        {
+            var known = new FileStatus();
+            if (System.IO.Path.DirectorySeparatorChar != '/')
+            {
+                return known;
+            }
+            try
+            {
+                byte* status = stackalloc byte[StatusBytes];
+                fixed (byte* bytes = Encoding.UTF8.GetBytes(path + "\0"))
+                {
+                    if (GetStatus(folder, bytes, flags, OwnerAndLength, status) == 0)
+                    {
+                        known.IsKnown = true;
+                        known.IsRegular = (*(ushort*)(status + ModeAt) & TypeOfFile) == Regular;
+                        known.Owner = *(uint*)(status + OwnerAt);
+                        known.Inode = *(ulong*)(status + InodeAt);
+                        known.Length = *(ulong*)(status + LengthAt);
+                    }
+                }
+            }
+            catch (Exception)
+            {
+                known.IsKnown = false;
+            }
+            return known;
+        }
+
         /// <summary>Whether there is something at a path that is neither a file nor a folder, such as a device or a pipe. Linux knows.</summary>
         internal static bool IsSpecial(string path)
         {
@@ -150,5 +198,14 @@ namespace Weave.Runtime
                 return false;
             }
         }
+    }
+    /// <summary>What is known of a file: all zero where it is not there.</summary>
+    internal struct FileStatus
+    {
+        internal bool IsKnown;
+        internal bool IsRegular;
+        internal uint Owner;
+        internal ulong Inode;
+        internal ulong Length;
     }
 }

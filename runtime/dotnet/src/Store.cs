@@ -72,11 +72,15 @@ namespace Weave.Runtime
         /// <summary>Nobody came to do it.</summary>
         private volatile bool alone;
 
+        /// <summary>Only who can read the trace knows it.</summary>
+        internal readonly byte[] Nonce;
+
         internal Store(TraceFile file, Settings settings, long pid, string command)
         {
             this.file = file;
             this.settings = settings;
             Pid = pid;
+            Nonce = RequestFile.NewNonce();
             WallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
             long* first;
             int count = file.Grow(TraceFile.Piece, out first);
@@ -84,7 +88,7 @@ namespace Weave.Runtime
             {
                 throw new IOException(file.Trouble ?? "no room");
             }
-            Header = new Header(first, WallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
+            Header = new Header(first, WallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command, Nonce);
             Add(first + Format.ChunkWords, count - 1);
             Counts = new Counts(this);
             supplier = Host.IsCollectible ? null : new Supplier(this);

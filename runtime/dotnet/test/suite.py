@@ -237,7 +237,7 @@ def test_drop(folder):
     equal([1, 2, -3], [signed(e.id) for e in t.named("main").all()[:3]], "the first records")
     # More threads than chunks.
     again(folder)
-    t = run(folder, "Crowd", WEAVE_TRACE_LIMIT="256k", WEAVE_TRACE_POLICY="drop", WEAVE_TRACE_SAMPLE="off")
+    t = run(folder, "Crowd", WEAVE_TRACE_LIMIT="1m", WEAVE_TRACE_POLICY="drop", WEAVE_TRACE_SAMPLE="off")
     equal(8 * 600, t.events() + t.lost, "recorded and lost")
     assert t.events() in (2 * 600, 3 * 600), f"records of those that found a chunk, which one may have found for the map: {t.events()}"
     equal(0, t.lost_overwritten, "of these overwritten")
@@ -971,17 +971,41 @@ class SwitchedProcess:
 
     def request(self, state):
         """Has this state taken."""
-        self.number += 1
-        with open(self.trace, "rb") as file:
-            origin = struct.unpack_from("<Q", file.read(32), 16)[0]
-        new = self.trace.with_name("new")
-        new.write_text(f"weave control 1\nto {self.process.pid} {origin}\nnumber {self.number}\n{state}\n")
-        new.replace(f"{self.trace}.control")
+        self.request_number(self.number + 1, state)
+
+    def request_number(self, number, state):
+        self.number = number
+        self.put(self.text(number, state))
         self.wait(self.taken)
 
-    def taken(self):
+    def head(self):
         with open(self.trace, "rb") as file:
-            return struct.unpack_from("<I", file.read(8272), 8268)[0] == self.number
+            return file.read(8288)
+
+    def nonce(self):
+        return self.head()[8272:8288].hex()
+
+    def text(self, number, state):
+        origin = struct.unpack_from("<Q", self.head(), 16)[0]
+        return f"weave control 2\nto {self.process.pid} {origin}\nnonce {self.nonce()}\nnumber {number}\n{state}\n".encode()
+
+    def requests(self):
+        return pathlib.Path(f"{self.trace}.{self.nonce()[:16]}.control")
+
+    def put(self, request):
+        new = self.trace.with_name("new")
+        new.write_bytes(request)
+        new.replace(self.requests())
+
+    def refuses(self, why):
+        """What lies there now is seen and not taken; then a good one is."""
+        time.sleep(0.2)  # the library looks every 20 ms by now: under load this asks for less, and never fails
+        assert self.taken(), why
+        self.requests().unlink(missing_ok=True)
+        self.request("level debug")
+
+    def taken(self):
+        return struct.unpack_from("<I", self.head(), 8268)[0] == self.number
 
     def end(self):
         out, err = self.process.communicate(timeout=60)
@@ -989,7 +1013,7 @@ class SwitchedProcess:
         t = reader.Trace(self.trace)
         t.all_balanced()
         equal((0, 0), (t.lost, t.failures), "lost, failures")
-        assert not pathlib.Path(f"{self.trace}.control").exists(), "the request is gone with the process"
+        assert not self.requests().exists(), "the request is gone with the process"
         return t
 
 
@@ -1005,7 +1029,7 @@ SWITCHED = (2, 3, 5, 6, SPECIAL)
 def test_switched_modes(folder):
     states = ("level info\nmode rules", "level debug\nmode rules", "level error\nmode rules", "level debug\nmode off",
               "level error\nenable sql", "level debug\ndisable sql", "level debug\nmode count", "level debug\nmode aggregate",
-              "level debug\nmode record", "level info\nmode a later one\nand more")
+              "level debug\nmode record", "level info\nmode rules")
     recorded, summed, counted = (dict.fromkeys(SWITCHED, 0) for _ in range(3))
     with SwitchedProcess(folder) as p:
         for i, state in enumerate(states):
@@ -1448,6 +1472,48 @@ def test_sampled_requests(folder):
     equal("+34:1 -34", shown(t.named("main"), (1, 3)), "the thread is free")
 
 
+def test_switched_by_strangers(folder):
+    """What is no request of the owner's changes nothing, blocks nothing, and does not lock the owner out."""
+    with SwitchedProcess(folder) as p:
+        p.request("level debug")
+        # No UTF-8, behind words that are known.
+        p.put(p.text(2, "level error\nmode off") + b"mode " + b"\xff" * 59_000)
+        p.refuses("bytes that are no text")
+        for state in ("level error\nmode a later one", "level most", "level error\nand more", "level error\nenable"):
+            p.put(p.text(p.number + 1, state))
+            p.refuses(state)
+        p.put(p.text(p.number + 1, "level error").replace(b"nonce ", b"nonce 0"))
+        p.refuses("another nonce")
+        p.put(p.text(p.number + 1, "level error\ndisable " + "x" * 60_000))
+        p.refuses("too long")
+        # A link, a pipe, another user's.
+        elsewhere = folder / "elsewhere"
+        elsewhere.write_bytes(p.text(p.number + 1, "level error"))
+        p.requests().unlink()
+        p.requests().symlink_to(elsewhere)
+        p.refuses("a link")
+        os.mkfifo(folder / "pipe")
+        (folder / "pipe").replace(p.requests())
+        p.refuses("a pipe")
+        if os.geteuid() == 0:
+            elsewhere.write_bytes(p.text(p.number + 1, "level error"))
+            os.chown(elsewhere, 4711, -1)
+            elsewhere.replace(p.requests())
+            p.refuses("another user's")
+        # A long one is told in few words.
+        p.request("level debug\n" + "enable a name of thirty bytes or so\nenable 2\n" * 3 + "disable " + "x" * 59_000)
+        # Numbers begin again.
+        p.request_number(2**31 - 1, "level debug")
+        p.request("level error")  # 2147483648
+        p.request_number(2**32 - 1, "level debug")
+        p.request_number(1, "level info")
+        p.tell("round 10")
+        t = p.end()
+    equal((41, 0), (enters(t, 1), enters(t, 3)), "calls that cannot be switched, of level debug")
+    equal("level debug\nmode rules\nenable a name of thirty bytes or so\nenable 2\nmore 1\n", t.changes[-5][1], "a long one")
+    assert not any("mode off" in text for _, text in t.changes), "nothing of what was refused"
+
+
 def test_level_at_the_start(folder):
     with SwitchedProcess(folder, WEAVE_LEVEL="DEBUG") as p:
         p.tell("round 10")
@@ -1456,8 +1522,8 @@ def test_level_at_the_start(folder):
     equal("level debug\nmode rules\n", t.changes[0][1], "what it began with")
     again(folder)
     # A request for another process says nothing.
-    (folder / "t.wtrace.control").write_text("weave control 1\nto 1 2\nnumber 1\nlevel error\n")
     with SwitchedProcess(folder, WEAVE_LEVEL="all") as p:
+        p.put(p.text(1, "level error").replace(b"to ", b"to 9"))
         p.tell("round 10")
         p.request("level info")
         t = p.end()

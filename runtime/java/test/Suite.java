@@ -74,6 +74,7 @@ public final class Suite {
         test("switched between a value and its call", Suite::switchedValues);
         test("switched at the end of the stack", Suite::switchedDeep);
         test("switched a thousand times under load", Suite::switchedOften);
+        test("switched by strangers", Suite::switchedHostile);
         test("level at the start", Suite::switchedLevel);
         test("sampled, tree by tree", Suite::sampled);
         test("sampled while it is switched", Suite::sampledSwitched);
@@ -996,17 +997,52 @@ public final class Suite {
 
         /** Has this state taken. */
         void request(String state) throws Exception {
-            int next = ++number;
-            long origin = header().getLong(16);
-            Path file = Path.of(trace + ".control.new");
-            Files.writeString(file, "weave control 1\nto " + process.pid() + " " + origin + "\nnumber " + next + "\n" + state + "\n");
-            Files.move(file, Path.of(trace + ".control"), java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+            number(number + 1, state);
+        }
+
+        void number(int next, String state) throws Exception {
+            number = next;
+            put(text(next, state).getBytes(StandardCharsets.UTF_8));
             await(() -> header().getInt(8268) == next);
+        }
+
+        private String nonce() throws Exception {
+            byte[] nonce = new byte[16];
+            header().position(8272).get(nonce);
+            return java.util.HexFormat.of().formatHex(nonce);
+        }
+
+        String text(int next, String state) throws Exception {
+            long origin = header().getLong(16);
+            return "weave control 2\nto " + process.pid() + " " + origin + "\nnonce " + nonce() + "\nnumber " + Integer.toUnsignedString(next) + "\n"
+                    + state + "\n";
+        }
+
+        Path requests() throws Exception {
+            return Path.of(trace + "." + nonce().substring(0, 16) + ".control");
+        }
+
+        void put(byte[] request) throws Exception {
+            Path file = Path.of(trace + ".new");
+            Files.write(file, request);
+            put(file);
+        }
+
+        void put(Path file) throws Exception {
+            Files.move(file, requests(), java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+        }
+
+        /** What lies there now is seen and not taken; then a good one is. */
+        void refuses(String why) throws Exception {
+            Thread.sleep(200); // the library looks every 20 ms by now: under load this asks for less, and never fails
+            equal(number, header().getInt(8268), why);
+            Files.deleteIfExists(requests());
+            request("level debug");
         }
 
         private ByteBuffer header() throws Exception {
             try (java.io.InputStream in = Files.newInputStream(trace)) {
-                return ByteBuffer.wrap(in.readNBytes(8_272)).order(ByteOrder.LITTLE_ENDIAN);
+                return ByteBuffer.wrap(in.readNBytes(8_288)).order(ByteOrder.LITTLE_ENDIAN);
             }
         }
 
@@ -1028,7 +1064,7 @@ public final class Suite {
             TraceReader t = new TraceReader(trace);
             t.allBalanced();
             check(t.lost == 0 && t.failures == 0, "nothing lost");
-            check(!Files.exists(Path.of(trace + ".control")), "the request is gone with the process");
+            check(!Files.exists(requests()), "the request is gone with the process");
             return t;
         }
 
@@ -1096,7 +1132,7 @@ public final class Suite {
             long[] counted = new long[7];
             String[] states = {"level info\nmode rules", "level debug\nmode rules", "level error\nmode rules", "level debug\nmode off",
                 "level error\nenable sql", "level debug\ndisable sql", "level debug\nmode count", "level debug\nmode aggregate",
-                "level debug\nmode record", "level info\nmode a later one\nand more"};
+                "level debug\nmode record", "level info\nmode rules"};
             for (int i = 0; i < states.length; i++) {
                 String state = states[i];
                 if (i > 0) {
@@ -1525,6 +1561,57 @@ public final class Suite {
         }
     }
 
+    /** What is no request of the owner's changes nothing, blocks nothing, and does not lock the owner out. */
+    private static void switchedHostile(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            p.request("level debug");
+            // No UTF-8, behind words that are known.
+            java.io.ByteArrayOutputStream bad = new java.io.ByteArrayOutputStream();
+            bad.write(p.text(2, "level error\nmode off").getBytes());
+            bad.write("enable ".getBytes());
+            for (int i = 0; i < 59_000; i++) {
+                bad.write(0xFF);
+            }
+            p.put(bad.toByteArray());
+            p.refuses("bytes that are no text");
+            for (String state : new String[] {"level error\nmode a later one", "level most", "level error\nand more", "level error\nenable"}) {
+                p.put(p.text(p.number + 1, state).getBytes());
+                p.refuses(state);
+            }
+            p.put(p.text(p.number + 1, "level error").replace("nonce ", "nonce 0").getBytes());
+            p.refuses("another nonce");
+            p.put(p.text(p.number + 1, "level error\ndisable " + "x".repeat(60_000)).getBytes());
+            p.refuses("too long");
+            // A link, a pipe, another user's.
+            Path file = Files.write(folder.resolve("elsewhere"), p.text(p.number + 1, "level error").getBytes());
+            Files.deleteIfExists(p.requests());
+            Files.createSymbolicLink(p.requests(), file);
+            p.refuses("a link");
+            equal(0, new ProcessBuilder("mkfifo", folder.resolve("pipe").toString()).start().waitFor(), "mkfifo");
+            p.put(folder.resolve("pipe"));
+            p.refuses("a pipe");
+            if (Files.getAttribute(folder, "unix:uid").equals(0)) {
+                Files.writeString(file, p.text(p.number + 1, "level error"));
+                Files.setAttribute(file, "unix:uid", 4711);
+                p.put(file);
+                p.refuses("another user's");
+            }
+            // A long one is told in few words.
+            p.request("level debug\n" + "enable a name of thirty bytes or so\nenable 2\n".repeat(3) + "disable " + "x".repeat(59_000));
+            // Numbers begin again.
+            p.number(Integer.MAX_VALUE, "level debug");
+            p.request("level error"); // 2147483648
+            p.number(-1, "level debug");
+            p.number(1, "level info");
+            p.tell("round 10");
+            TraceReader t = p.end();
+            equal(40L, enters(t, 1) - 1, "calls that cannot be switched");
+            equal(0L, enters(t, 3), "calls of an aspect of level debug");
+            equal("level debug\nmode rules\nenable 2\nenable a name of thirty bytes or so\nmore 1\n", t.changes.get(t.changes.size() - 5).getValue(), "a long one");
+            check(t.changes.stream().noneMatch(change -> change.getValue().contains("mode off")), "nothing of what was refused");
+        }
+    }
+
     private static void switchedLevel(Path folder) throws Exception {
         try (Controlled p = new Controlled(folder, "-Dweave.level=debug")) {
             p.tell("round 10");
@@ -1534,8 +1621,8 @@ public final class Suite {
         }
         Files.delete(folder.resolve("t.wtrace"));
         // A request for another process says nothing.
-        Files.writeString(folder.resolve("t.wtrace.control"), "weave control 1\nto 1 2\nnumber 1\nlevel error\n");
         try (Controlled p = new Controlled(folder, "-Dweave.level=all")) {
+            p.put(p.text(1, "level error").replace("to ", "to 9").getBytes());
             p.tell("round 10");
             check(Files.readString(folder.resolve("err")).contains("weave.level: \"all\" is not error, info or debug; info is used"), "the message");
             p.request("level info");

@@ -72,7 +72,7 @@ pub(crate) fn weave_assembly(
             return Ok(vec![]);
         }
         let pdb = pdb.filter(|_| !alone);
-        let pdb = pdb.map(|pdb| Staged::whole(&pdb_output, &pdb, Some(&pdb_path)));
+        let pdb = pdb.map(|pdb| Staged::own(&pdb_output, &pdb, Some(&pdb_path)));
         let image = Staged::whole(output, input, Some(&job.input));
         return pdb.into_iter().chain([image]).collect();
     };
@@ -80,7 +80,7 @@ pub(crate) fn weave_assembly(
         || -> Result<Vec<Staged>> {
             let mut staged = Vec::new();
             if let Some(pdb) = woven.pdb().filter(|_| !alone) {
-                staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
+                staged.push(Staged::own(&pdb_output, pdb, Some(&pdb_path))?);
             }
             if !alone {
                 let libraries = cx.assembly_libraries(image.platform_version());
@@ -112,11 +112,13 @@ pub(crate) fn weave_assembly(
 /// Stages a library beside the output, if it is not there already.
 fn stage_library(output: &Path, like: &Path, name: &str, bytes: &[u8]) -> Result<Option<Staged>> {
     let library = parent(output).join(name);
-    let there = std::fs::read(&library);
-    if there.is_ok_and(|there| there == bytes) {
+    let is_file = library
+        .symlink_metadata()
+        .is_ok_and(|there| there.is_file());
+    if is_file && std::fs::read(&library).is_ok_and(|there| there == bytes) {
         return Ok(None);
     }
-    Staged::whole(&library, bytes, Some(like)).map(Some)
+    Staged::own(&library, bytes, Some(like)).map(Some)
 }
 
 /// Stages the lists of applications (`App.deps.json`) beside the output that have it, with the libraries: else their host would not find

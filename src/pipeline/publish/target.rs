@@ -77,8 +77,13 @@ pub(crate) fn stage_map(
     input: &Path,
     output: &Path,
 ) -> Result<(Staged, PathBuf)> {
-    let path = path.map_or_else(|| beside(output), Path::to_owned);
-    Ok((Staged::whole(&path, map, Some(input))?, path))
+    match path {
+        Some(path) => Ok((Staged::whole(path, map, Some(input))?, path.to_owned())),
+        None => {
+            let path = beside(output);
+            Ok((Staged::own(&path, map, Some(input))?, path))
+        }
+    }
 }
 
 /// `<output>.wsym`; for a folder beside it, however it is written (`out/`, `.`).

@@ -20,6 +20,11 @@ namespace Weave.Runtime
             handle = File.OpenHandle(path, mode, access, FileShare.ReadWrite | FileShare.Delete);
         }
 
+        internal IntPtr Handle
+        {
+            get { return handle.DangerousGetHandle(); }
+        }
+
         internal long Length
         {
             get { return RandomAccess.GetLength(handle); }

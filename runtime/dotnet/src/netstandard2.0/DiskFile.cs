@@ -14,6 +14,11 @@ namespace Weave.Runtime
             stream = new FileStream(path, mode, access, FileShare.ReadWrite | FileShare.Delete, 1);
         }
 
+        internal IntPtr Handle
+        {
+            get { return stream.SafeFileHandle.DangerousGetHandle(); }
+        }
+
         internal long Length
         {
             get { return stream.Length; }

@@ -1,15 +1,11 @@
 package weave.runtime;
 
-import java.io.File;
-import java.io.FileInputStream;
-import java.io.IOException;
-import java.io.InputStream;
 import java.nio.LongBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * What is switched while the program runs: what {@code weave control} asks for lies in a file beside the trace, which the
@@ -20,19 +16,21 @@ final class Control {
     private static final long PAUSE = 500_000_000L;
     private static final long SHORT_PAUSE = 20_000_000L;
     private static final long SOON = 10_000_000_000L;
-    static final String SUFFIX = ".control";
-
-    private static final String HEAD = "weave control 1";
-    private static final int MOST = 60_000;
     /** The most methods that can be switched. */
     private static final int MOST_METHODS = 1 << 22;
-    /** So many chunks may tell of changes. */
-    private static final int MOST_CHUNKS = 16;
+    /** So many chunks may tell of changes, and so many of these of what is decided. */
+    private static final int MOST_CHUNKS = 32;
+    private static final int MOST_DECIDED = 16;
+    /** The most bytes of an entry with words. */
+    private static final int MOST_WORDS = 2_000;
+    /** Words at a chunk's end that are kept for the entry about changes that found no room. */
+    private static final int REST = 2 + 3;
     /** What an entry of a chunk says, beside what is on. */
     private static final int SUMMED = 1;
     private static final int COUNTED = 2;
     private static final int AGAIN = 3;
     private static final int LEFT = 4;
+    private static final int MORE = 5;
     /** The most methods in one. */
     private static final int MOST_TOLD = 8_000;
     /** Microseconds beyond which a call is told by itself, where no rule says them. */
@@ -40,17 +38,19 @@ final class Control {
     private static final String[] LEVELS = {"error", "info", "debug"};
 
     private final Store store;
-    private final File file;
+    private final RequestFile file;
     private final Budget budget;
     private final ArrayList<Ids.Row> rows = new ArrayList<Ids.Row>();
     private int methods;
     private byte[] seen = new byte[0];
+    /** The request that was taken last, if there is one. */
     private int number;
+    private boolean taken;
 
     private int level;
     private String mode = "rules";
-    private Set<String> enabled = new HashSet<String>();
-    private Set<String> disabled = new HashSet<String>();
+    private Set<String> enabled = new TreeSet<String>();
+    private Set<String> disabled = new TreeSet<String>();
 
     /** When the table of modes was made anew. */
     private volatile long applied;
@@ -59,11 +59,17 @@ final class Control {
     private LongBuffer chunk;
     private int chunks;
     private int at;
+    /** Where in the chunk the entry about further changes is; 0 for none. What it says: how many, the time of the last, how long all was off. */
+    private int more;
+    private long changes;
+    private long since;
+    private long offFor;
+    private boolean wasOff;
 
     Control(Store store) {
         this.store = store;
         this.level = Modes.LEVEL;
-        file = new File(store.path().getPath() + SUFFIX);
+        file = new RequestFile(store.path(), store.nonce);
         budget = new Budget(store);
     }
 
@@ -72,7 +78,7 @@ final class Control {
         if (!switches) {
             return Long.MAX_VALUE;
         }
-        long pause = number > 0 && System.nanoTime() - applied < SOON ? SHORT_PAUSE : PAUSE;
+        long pause = taken && System.nanoTime() - applied < SOON ? SHORT_PAUSE : PAUSE;
         return governs() ? Math.min(pause, budget.pause()) : pause;
     }
 
@@ -91,6 +97,7 @@ final class Control {
         }
         apply();
         if (first) {
+            file.open();
             note(); // what it began with
             switches = true;
             store.wake();
@@ -99,50 +106,21 @@ final class Control {
 
     /** Takes a request if there is a new one. */
     synchronized void look() {
-        byte[] bytes = rows.isEmpty() ? null : read();
+        byte[] bytes = rows.isEmpty() ? null : file.read();
         if (bytes == null || Arrays.equals(bytes, seen)) {
             return;
         }
         seen = bytes;
-        String[] lines = new String(bytes, StandardCharsets.UTF_8).split("\n");
-        if (lines.length < 3 || !lines[0].equals(HEAD) || !lines[1].equals("to " + store.settings.pid + " " + store.wallClock)
-                || !lines[2].startsWith("number ")) {
-            return; // of an earlier run, or of a later version
-        }
-        int next;
-        try {
-            next = Integer.parseInt(lines[2].substring("number ".length()));
-        } catch (NumberFormatException wrong) {
-            return;
-        }
-        if (next <= number) {
-            return;
+        Request request = Request.of(bytes, store.settings.pid + " " + store.wallClock, file.nonce);
+        if (request == null || !request.isAfter(number)) {
+            return; // nothing of it is done
         }
         boolean all = mode.equals("auto");
-        boolean again = false;
-        mode = "rules";
-        enabled = new HashSet<String>();
-        disabled = new HashSet<String>();
-        for (String line : lines) {
-            int space = line.indexOf(' ');
-            String rest = line.substring(space + 1);
-            switch (space < 0 ? "" : line.substring(0, space)) {
-                case "level":
-                    level = level(rest, level);
-                    break;
-                case "mode":
-                    mode = rest;
-                    break;
-                case "enable":
-                    enabled.add(rest);
-                    break;
-                case "disable":
-                    disabled.add(rest);
-                    break;
-                default:
-                    again |= line.equals("reset");
-            }
-        }
+        boolean again = request.reset;
+        level = request.level < 0 ? level : request.level;
+        mode = request.mode;
+        enabled = request.enabled;
+        disabled = request.disabled;
         if (all != mode.equals("auto")) {
             again = true;
             budget.slower.clear();
@@ -160,8 +138,9 @@ final class Control {
         if (again && decided) {
             note(AGAIN, new byte[0]);
         }
-        number = next;
-        store.header.setRequest(next);
+        number = request.number;
+        taken = true;
+        store.header.setRequest(number);
     }
 
     /** The number of a level; {@code other} if the word is none. */
@@ -172,28 +151,6 @@ final class Control {
             }
         }
         return other;
-    }
-
-    private byte[] read() {
-        long length = file.length();
-        if (length == 0 || length > MOST) {
-            return null;
-        }
-        byte[] bytes = new byte[(int) length];
-        try {
-            InputStream in = new FileInputStream(file);
-            try {
-                int n = 0;
-                for (int more; n < bytes.length && (more = in.read(bytes, n, bytes.length - n)) > 0;) {
-                    n += more;
-                }
-                return n == bytes.length ? bytes : null;
-            } finally {
-                in.close();
-            }
-        } catch (IOException gone) {
-            return null;
-        }
     }
 
     private boolean isOn(Ids.Aspect[] by) {
@@ -297,46 +254,106 @@ final class Control {
     /** Says in the trace what is on from now. */
     private void note() {
         StringBuilder text = new StringBuilder("level ").append(LEVELS[level]).append("\nmode ").append(mode).append('\n');
-        for (String name : enabled) {
-            text.append("enable ").append(name).append('\n');
+        int left = names(text, "enable ", enabled) + names(text, "disable ", disabled);
+        if (left > 0) {
+            text.append("more ").append(left).append('\n');
         }
-        for (String name : disabled) {
-            text.append("disable ").append(name).append('\n');
+        byte[] words = text.toString().getBytes(StandardCharsets.UTF_8);
+        if (note(0, words)) {
+            more = 0;
+        } else {
+            noteMore();
         }
-        note(0, text.toString().getBytes(StandardCharsets.UTF_8));
+        wasOff = mode.equals("off");
     }
 
-    /** Adds an entry to the trace. */
-    private void note(int what, byte[] bytes) {
+    /** Adds as many names as an entry takes; how many are left out. */
+    private static int names(StringBuilder text, String word, Set<String> names) {
+        int left = 0;
+        for (String name : names) {
+            // A character is three bytes at most, but for pairs, which are four.
+            if (3 * (text.length() + word.length() + name.length()) < MOST_WORDS) {
+                text.append(word).append(name).append('\n');
+            } else {
+                left++;
+            }
+        }
+        return left;
+    }
+
+    /** Adds an entry to the trace; false if there is no room. */
+    private boolean note(int what, byte[] bytes) {
         long[] words = new long[(bytes.length + 7) / 8];
         Format.pack(bytes, 0, bytes.length, words, 0);
         try {
             // One word stays: zero ends the entries.
-            if (chunk == null || at + 2 + words.length >= Format.CHUNK_WORDS) {
-                LongBuffer next = chunks == MOST_CHUNKS ? null : store.kept(Format.CONTROL, chunks);
+            if (chunk == null || at + 2 + words.length + REST >= Format.CHUNK_WORDS) {
+                boolean decided = what != 0 && what != AGAIN;
+                if (Format.CHUNK_HEAD_WORDS + 2 + words.length + REST >= Format.CHUNK_WORDS
+                        || chunks >= (decided ? MOST_DECIDED : MOST_CHUNKS)) {
+                    return false;
+                }
+                LongBuffer next = store.kept(Format.CONTROL, chunks);
                 if (next == null) {
-                    return;
+                    return false;
                 }
                 chunk = next;
                 chunks++;
                 at = Format.CHUNK_HEAD_WORDS;
+                more = 0;
             }
-            for (int i = 0; i < words.length; i++) {
-                Cursor.set(chunk, at + 2 + i, words[i]);
-            }
-            Cursor.set(chunk, at + 1, store.time(System.nanoTime()));
-            Fence.release(); // who sees the length sees the rest
-            Cursor.set(chunk, at, (long) what << 32 | bytes.length);
+            put(at, what, words, bytes.length);
             at += 2 + words.length;
+            return true;
+        } catch (InternalError gone) {
+            store.fault();
+            Cursor.settle();
+            return true;
+        }
+    }
+
+    /** There was no room for what is on from now: one entry says how often that was, and how long all was off. */
+    private void noteMore() {
+        long now = store.time(System.nanoTime());
+        if (chunk == null) {
+            return;
+        }
+        try {
+            if (more == 0) {
+                more = at;
+                changes = 0;
+                offFor = 0;
+                at += REST;
+            } else if (wasOff) {
+                offFor += now - since;
+            }
+            since = now;
+            long count = ++changes << 1 | (mode.equals("off") ? 1 : 0);
+            if (changes == 1) {
+                put(more, MORE, new long[] {count, now, offFor}, 24);
+            } else {
+                Cursor.set(chunk, more + 2, count);
+                Cursor.set(chunk, more + 3, now);
+                Cursor.set(chunk, more + 4, offFor);
+            }
         } catch (InternalError gone) {
             store.fault();
             Cursor.settle();
         }
     }
 
+    private void put(int place, int what, long[] words, int length) {
+        for (int i = 0; i < words.length; i++) {
+            Cursor.set(chunk, place + 2 + i, words[i]);
+        }
+        Cursor.set(chunk, place + 1, store.time(System.nanoTime()));
+        Fence.release(); // who sees the length sees the rest
+        Cursor.set(chunk, place, (long) what << 32 | length);
+    }
+
     /** The process ends: nobody takes requests any more. */
     void end() {
-        if (number > 0) {
+        if (taken) {
             file.delete();
         }
     }

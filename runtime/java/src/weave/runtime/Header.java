@@ -22,6 +22,7 @@ final class Header {
     private static final int LOST_OVERWRITTEN = 8_256;
     private static final int CONTROLLED = 8_264;
     private static final int REQUEST = 8_268;
+    private static final int NONCE = 8_272;
 
     private static final int TRIES = 1_000;
 
@@ -37,7 +38,7 @@ final class Header {
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong flags = new AtomicLong();
 
-    Header(ByteBuffer chunk, long wallClock, long pid, Settings settings, String command) {
+    Header(ByteBuffer chunk, long wallClock, long pid, Settings settings, String command, byte[] nonce) {
         bytes = chunk;
         bytes.putInt(8, Format.VERSION);
         bytes.putInt(12, Format.CHUNK);
@@ -52,6 +53,9 @@ final class Header {
         }
         bytes.putInt(LIMIT_SET_BY, settings.limitSetBy);
         bytes.putInt(CONTROLLED, Switch.COLLECTIBLE ? 0 : 1);
+        for (int i = 0; i < nonce.length; i++) {
+            bytes.put(NONCE + i, nonce[i]);
+        }
         Fence.release(); // the magic goes last
         bytes.putLong(0, Format.FILE_MAGIC);
     }

@@ -65,17 +65,21 @@ final class Store {
     private volatile boolean dry;
     private volatile long drySince;
 
+    /** Only who can read the trace knows it. */
+    final byte[] nonce;
+
     Store(TraceFile file, Settings settings, long pid, String command) throws java.io.IOException {
         this.file = file;
         this.settings = settings;
         wallClock = System.currentTimeMillis() * 1_000_000L;
+        nonce = RequestFile.nonce();
         control = new Control(this);
         origin = System.nanoTime();
         ByteBuffer first = file.grow(TraceFile.PIECE);
         if (first == null || first.capacity() < 2 * Format.CHUNK) {
             throw new java.io.IOException(file.trouble);
         }
-        header = new Header(first, wallClock, pid, settings, command);
+        header = new Header(first, wallClock, pid, settings, command, nonce);
         add(first, Format.CHUNK);
     }
 
