@@ -115,6 +115,48 @@ pub fn pcs(data: &[u8], mut each: impl FnMut(u32, bool)) -> Result<()> {
     Ok(())
 }
 
+/// Shows each frame's pc and the type of its first local, if it lists one. At the method's start there are `count` locals,
+/// `first` among them.
+pub fn first_locals(
+    data: &[u8],
+    mut count: usize,
+    mut first: Option<VerificationType>,
+    mut each: impl FnMut(u32, Option<VerificationType>),
+) -> Result<()> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<VerificationType> {
+        Ok(match cursor.u8()? {
+            tag @ (item::OBJECT | item::UNINITIALIZED) => (tag, cursor.be_u16()?),
+            tag => (tag, 0),
+        })
+    }
+    entries(data, |e| {
+        let mut cursor = Cursor::new(e.body);
+        match e.tag {
+            248..=250 => {
+                count = count.saturating_sub(usize::from(SAME_EXTENDED - e.tag));
+                first = first.filter(|_| count > 0);
+            }
+            252..=254 => {
+                if count == 0 {
+                    first = Some(read(&mut cursor)?);
+                }
+                count += usize::from(e.tag - SAME_EXTENDED);
+            }
+            FULL => {
+                count = usize::from(cursor.be_u16()?);
+                first = match count {
+                    0 => None,
+                    _ => Some(read(&mut cursor)?),
+                };
+            }
+            _ => {}
+        }
+        each(e.pc, first);
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// The change of a frame to the locals of the one before.
 pub enum LocalsChange<'a> {
     /// They stay.

@@ -21,6 +21,7 @@ use crate::jvm::insn::{self, op};
 use crate::jvm::points;
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::scan::signature_of;
+use std::cell::OnceCell;
 
 /// How many constants these calls in one method add at most: those of each method that is called, and of its class; three names; and
 /// lines that no instruction holds.
@@ -70,6 +71,7 @@ pub struct Method<'m, 'a> {
     method: &'m MethodInfo,
     code: Code<'a>,
     lines: Vec<(u32, u32)>,
+    with_this: OnceCell<points::FramesWithThis>,
 }
 
 impl<'m, 'a> Method<'m, 'a> {
@@ -79,6 +81,7 @@ impl<'m, 'a> Method<'m, 'a> {
             method,
             code,
             lines: points::lines(class, &code)?,
+            with_this: OnceCell::new(),
         })
     }
 
@@ -94,6 +97,9 @@ impl<'m, 'a> Method<'m, 'a> {
         if points::overwrites_this(self.method, &self.code)? {
             return Ok(Some(Reason::Unsupported));
         }
+        if !self.frames_with_this()?.at(call.at) {
+            return Ok(Some(Reason::Unsupported));
+        }
         Ok(
             match points::initialisation(self.class, self.method, &self.code)? {
                 Err(reason) => Some(reason),
@@ -101,6 +107,14 @@ impl<'m, 'a> Method<'m, 'a> {
                 Ok(_) => None,
             },
         )
+    }
+
+    fn frames_with_this(&self) -> Result<&points::FramesWithThis> {
+        if let Some(known) = self.with_this.get() {
+            return Ok(known);
+        }
+        let known = points::frames_with_this(self.class, self.method, &self.code)?;
+        Ok(self.with_this.get_or_init(|| known))
     }
 
     /// What is put around its points. `called` gives the constant of what is called.

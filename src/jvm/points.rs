@@ -9,6 +9,7 @@ use crate::bytes::{Cursor, modified_utf8, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::constructor::{self, Initialisation};
+use crate::jvm::frames::{self, item};
 use crate::jvm::insn::{self, Form, op};
 use crate::jvm::pool::Known;
 use crate::jvm::signature;
@@ -422,6 +423,46 @@ fn begins(code: &Code<'_>) -> Result<Vec<bool>> {
         pc += insn::at(code.insns, pc)?.len;
     }
     Ok(begins)
+}
+
+/// Where a method's frames lie, and whether the first local of each is the object, initialised or not.
+pub struct FramesWithThis(Vec<(u32, bool)>);
+
+impl FramesWithThis {
+    /// Whether `this` can be loaded at an instruction: verifiers believe the frame above, not what the code could know.
+    pub fn at(&self, pc: u32) -> bool {
+        let above = self.0.partition_point(|&(frame, _)| frame <= pc);
+        above.checked_sub(1).is_none_or(|above| self.0[above].1)
+    }
+}
+
+/// Reads the frames of a method that has an object.
+pub fn frames_with_this(
+    class: &Class<'_>,
+    method: &MethodInfo,
+    code: &Code<'_>,
+) -> Result<FramesWithThis> {
+    let this = class.pool.class_name(class.this_class())?;
+    let mut parameters = 1;
+    signature::each_parameter(class.pool.utf8(method.descriptor)?, |_| parameters += 1);
+    let mut all = Vec::new();
+    attributes(class.bytes, code.attributes, |a| {
+        if class.pool.which(a.name) != Some(Known::StackMapTable) {
+            return Ok(());
+        }
+        let first = Some((item::OBJECT, class.this_class()));
+        frames::first_locals(a.data, parameters, first, |pc, first| {
+            let is_this = match first {
+                Some((item::UNINITIALIZED_THIS, _)) => true,
+                Some((item::OBJECT, index)) => {
+                    class.pool.class_name(index).is_ok_and(|name| name == this)
+                }
+                _ => false,
+            };
+            all.push((pc, is_this));
+        })
+    })?;
+    Ok(FramesWithThis(all))
 }
 
 /// Whether a method stores into the variable of its object.

@@ -3,9 +3,11 @@
 //! It checks structure (JVMS 4.7.3, 4.9.1), no types; the virtual machine's verifier does.
 
 use crate::error::{Error, Result, Verdict};
-use crate::jvm::class::{Class, Code, MethodInfo, attributes};
+use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
+use crate::jvm::frames::{self, item};
+use crate::jvm::insn::{self, op};
 use crate::jvm::pool::Known;
-use crate::jvm::{frames, insn};
+use crate::jvm::signature::each_parameter;
 use cafebabe::attributes::{AttributeData, CodeData};
 
 /// Verifies a class file.
@@ -70,6 +72,7 @@ fn verify_method(class: &Class<'_>, method: &MethodInfo) -> Result<()> {
     let starts = Starts::of(&code).map_err(|e| e.offset_by(code.offset))?;
     verify_branches(&code, &starts).map_err(|e| e.offset_by(code.offset))?;
     verify_exceptions(&code, &starts)?;
+    verify_loads(class, method, &code)?;
     attributes(class.bytes, code.attributes, |attribute| {
         let at = attribute.offset();
         match class.pool.which(attribute.name) {
@@ -150,6 +153,85 @@ fn verify_frames(data: &[u8], starts: &Starts) -> Result<()> {
     match wrong {
         Some(what) => Err(Error::malformed(0, what)),
         None => Ok(()),
+    }
+}
+
+/// Whether each `aload` has a reference to load, as the frame above says and the stores since.
+fn verify_loads(class: &Class<'_>, method: &MethodInfo, code: &Code<'_>) -> Result<()> {
+    // Older classes may be verified without frames (JVMS 4.10).
+    if class.major < 51 {
+        return Ok(());
+    }
+    let mut initial = Vec::new();
+    if method.access & flag::STATIC == 0 {
+        initial.push((item::OBJECT, 0));
+    }
+    each_parameter(class.pool.utf8(method.descriptor)?, |d| {
+        initial.push(match d[0] {
+            b'J' => (item::LONG, 0),
+            b'D' => (item::DOUBLE, 0),
+            b'L' | b'[' => (item::OBJECT, 0),
+            _ => (item::INTEGER, 0),
+        });
+    });
+    let mut references = Vec::new();
+    list_references(&initial, &mut references);
+    let mut frames = Some(Vec::new());
+    attributes(class.bytes, code.attributes, |a| {
+        if class.pool.which(a.name) == Some(Known::StackMapTable) {
+            frames =
+                frames::expand(a.data, initial.clone()).map_err(|e| e.offset_by(a.offset()))?;
+        }
+        Ok(())
+    })?;
+    let Some(frames) = frames else {
+        return Ok(());
+    };
+    let mut frames = frames.iter().peekable();
+    let mut pc = 0;
+    while (pc as usize) < code.insns.len() {
+        let insn = insn::at(code.insns, pc)?;
+        if let Some(frame) = frames.next_if(|frame| frame.pc == pc) {
+            list_references(&frame.locals, &mut references);
+        }
+        if let Some(slot) = loaded_reference(code.insns, insn)
+            && !references.get(slot).is_some_and(|is| *is)
+        {
+            let what = format!("variable {slot} is loaded, which holds no reference there");
+            return Err(Error::malformed(code.offset + pc as usize, what));
+        }
+        if let Some((kind, slot)) = insn::store(code.insns, insn) {
+            let slot = slot as usize;
+            let words = if kind % 2 == 1 { 2 } else { 1 };
+            if references.len() < slot + words {
+                references.resize(slot + words, false);
+            }
+            references[slot..slot + words].fill(kind == 4);
+        }
+        pc += insn.len;
+    }
+    Ok(())
+}
+
+/// Which variables hold references.
+fn list_references(locals: &[frames::VerificationType], out: &mut Vec<bool>) {
+    out.clear();
+    for &(tag, _) in locals {
+        out.push(tag >= item::NULL);
+        if matches!(tag, item::LONG | item::DOUBLE) {
+            out.push(false);
+        }
+    }
+}
+
+/// The variable that an `aload` loads.
+fn loaded_reference(code: &[u8], insn: insn::Insn) -> Option<usize> {
+    let pc = insn.pc as usize;
+    match insn.opcode {
+        op::ALOAD => Some(usize::from(code[pc + 1])),
+        op::ALOAD_0..=op::ALOAD_3 => Some(usize::from(insn.opcode - op::ALOAD_0)),
+        op::WIDE if code[pc + 1] == op::ALOAD => Some(usize::from(be_u16(code, pc + 2))),
+        _ => None,
     }
 }
 
