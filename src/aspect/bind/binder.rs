@@ -553,8 +553,8 @@ impl<'b> Binding<'b> {
     /// Whether a method that may end long after it has returned runs when it is called, at first: it is an async method of .NET.
     fn begins_at_once(&self) -> bool {
         self.binder.language == Language::CSharp
-            && !(self.subject.signature.result.name())
-                .is_some_and(|name| name.starts_with("System.Collections."))
+            && !matches!(&self.subject.signature.result, Ty::Named(named)
+                if named.name.starts_with("System.Collections."))
     }
 
     /// Whether a value of such a method cannot be recorded.
@@ -1584,7 +1584,7 @@ impl<'b> Binding<'b> {
     /// Whether nothing is known of a struct.
     fn is_missing(&self, ty: &Ty) -> bool {
         let structs = &self.binder.hierarchy.structs;
-        ty.name().is_some_and(|name| structs.is_missing(name))
+        matches!(ty, Ty::Named(named) if structs.is_missing(&named.name))
     }
 
     pub(super) fn shown_type(&self, ty: &Ty) -> String {
