@@ -85,6 +85,12 @@ final class Settings {
         return !"off".equalsIgnoreCase(get("weave.trace"));
     }
 
+    /** Whether what a switch names is written: unless it is set, and to anything but on. */
+    static boolean isWritten(String key) {
+        String value = get(key);
+        return value == null || value.equalsIgnoreCase("on");
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);

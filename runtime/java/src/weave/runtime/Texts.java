@@ -25,6 +25,12 @@ final class Texts {
         return text.toString();
     }
 
+    /** The text that characters or bytes are. */
+    static String units(Object v, int limit) {
+        return v instanceof char[] ? new String((char[]) v, 0, Math.min(((char[]) v).length, limit + 1))
+            : new String((byte[]) v, 0, Math.min(((byte[]) v).length, limit + 1), java.nio.charset.StandardCharsets.UTF_8);
+    }
+
     private static void put(Object v, int limit, int depth, StringBuilder text) {
         if (v == null) {
             text.append("null");
