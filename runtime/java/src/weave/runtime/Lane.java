@@ -299,8 +299,7 @@ final class Lane extends Cursor {
                 value(first | Format.UNIT, (Character) v, id);
                 return;
             }
-            text = mask != null && (v instanceof char[] || v instanceof byte[]) ? Texts.units(v, limit + Mask.WINDOW)
-                : Texts.of(v, mask == null ? limit : limit + Mask.WINDOW); // what is masked may go on behind the limit
+            text = Texts.of(v, mask == null ? limit : limit + Mask.WINDOW, mask != null); // what is masked may go on behind the limit
             first |= Format.OTHER;
         }
         if (mask != null) {
