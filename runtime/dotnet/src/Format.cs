@@ -1,4 +1,5 @@
 using System;
+using System.Globalization;
 using System.Text;
 using System.Threading;
 
@@ -85,7 +86,7 @@ namespace Weave.Runtime
         /// <summary>A THREAD escape.</summary>
         internal static long[] ThreadEscape(string text, int number, bool background, bool own)
         {
-            byte[] name = Utf8(text, NameLimit);
+            byte[] name = Utf8(own ? text : Secrets.Threads ? Secrets.Masked(text, NameLimit) : "Thread " + number.ToString(CultureInfo.InvariantCulture), NameLimit);
             var words = new long[2 + (name.Length + 7) / 8];
             words[0] = Escape(Thread, words.Length - 1, number);
             words[1] = (long)name.Length << 32 | (background ? 2L : 0) | (own ? Own : 0L);
@@ -104,7 +105,7 @@ namespace Weave.Runtime
             byte[] message;
             try
             {
-                message = room && !unasked ? Utf8(e.Message, TextLimit) : NoBytes;
+                message = room && !unasked && Secrets.Messages ? Utf8(Secrets.Masked(e.Message, TextLimit), TextLimit) : NoBytes;
             }
             catch (Exception)
             {

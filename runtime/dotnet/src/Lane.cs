@@ -463,6 +463,10 @@ namespace Weave.Runtime
         /// <summary>A value: what stands for it in the trace, as far as the limit goes.</summary>
         internal void Value(object v, int kind, int place, int limit, string mask, int id)
         {
+            if (mask != null)
+            {
+                Secrets.Learn(mask);
+            }
             if (Busy)
             {
                 return;
@@ -484,6 +488,10 @@ namespace Weave.Runtime
                 first |= (uint)(text == null ? Format.Note : Format.Other);
                 text = text ?? v.GetType().ToString() + ".ToString failed";
             }
+            else if (mask != null && IsWord(v) && Hides(v, first, limit, mask, id))
+            {
+                return;
+            }
             else if (Number(v, first, id))
             {
                 return;
@@ -494,7 +502,8 @@ namespace Weave.Runtime
                 try
                 {
                     // What is masked may go on behind the limit.
-                    text = Texts.Of(v, mask == null ? limit : limit + Mask.Window);
+                    text = mask != null ? Texts.Units(v, limit + Mask.Window) : null;
+                    text = text ?? Texts.Of(v, mask == null ? limit : limit + Mask.Window);
                 }
                 catch (Exception) // a collection that another thread changes
                 {
@@ -567,6 +576,46 @@ namespace Weave.Runtime
             {
                 return false;
             }
+            return true;
+        }
+
+        /// <summary>A number, a truth value or a unit of text that a mask holds for.</summary>
+        internal void Masked(int kind, long word, int place, int limit, string mask, int id)
+        {
+            if (this == Mute)
+            {
+                return;
+            }
+            object v;
+            switch (kind)
+            {
+                case Format.Boolean: v = word != 0; break;
+                case Format.Unit: v = (char)word; break;
+                case Format.Unsigned: v = (ulong)word; break;
+                case Format.Float: v = *(float*)&word; break;
+                case Format.Double: v = *(double*)&word; break;
+                default: v = word; break;
+            }
+            Value(v, Format.Text, place, limit, mask, id);
+        }
+
+        private static bool IsWord(object v)
+        {
+            return v is int || v is long || v is double || v is bool || v is short || v is byte || v is sbyte || v is ushort || v is uint
+                || v is ulong || v is float || v is char;
+        }
+
+        /// <summary>Writes the text of a number and the like in its place, if the mask takes something of it.</summary>
+        private bool Hides(object v, long first, int limit, string mask, int id)
+        {
+            string whole = Texts.Of(v, limit);
+            string text = Mask.Apply(mask, whole, limit);
+            if (ReferenceEquals(text, whole))
+            {
+                return false;
+            }
+            int length = Math.Min(text.Length, limit);
+            Text(first | (uint)Format.Other | (uint)Format.Masked | (uint)(length < text.Length ? Format.Cut : 0), text, length, id);
             return true;
         }
 

@@ -176,6 +176,13 @@ namespace Weave.Runtime
             return string.Equals(value, word, StringComparison.OrdinalIgnoreCase);
         }
 
+        /// <summary>Whether what a switch names is written: unless it is set, and to anything but on.</summary>
+        internal static bool IsWritten(string key)
+        {
+            string value = Get(key);
+            return value == null || Is(value, "on");
+        }
+
         private static string Get(string key)
         {
             try

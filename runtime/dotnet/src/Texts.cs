@@ -19,6 +19,30 @@ namespace Weave.Runtime
             return text.ToString();
         }
 
+        /// <summary>The text that characters or bytes are; null for anything else.</summary>
+        internal static string Units(object v, int limit)
+        {
+            var chars = v as char[];
+            if (chars != null)
+            {
+                var text = new StringBuilder();
+                for (int i = 0; i < chars.Length && i <= limit; i++)
+                {
+                    text.Append(chars[i].ToString());
+                }
+                return text.ToString();
+            }
+            var bytes = v as byte[];
+            if (bytes == null || v.GetType() != typeof(byte[]))
+            {
+                return null;
+            }
+            int length = Math.Min(bytes.Length, limit + 1);
+            var some = new byte[length];
+            Array.Copy(bytes, some, length);
+            return Encoding.UTF8.GetString(some, 0, length);
+        }
+
         private static void Put(object v, int limit, int depth, StringBuilder text)
         {
             if (v == null)

@@ -172,7 +172,7 @@ namespace Weave.Runtime
                 }
                 settings.LimitBySurroundings();
                 file = TraceFile.Create(path, settings.Limit);
-                store = new Store(file, settings, pid, Host.Command());
+                store = new Store(file, settings, pid, Secrets.Command ? Host.Command() : null);
                 string trouble = settings.Keep > 0 ? file.Keep(settings.Pattern, settings.Keep) : null;
                 string name = Path.GetFileName(path);
                 string renamed = !file.IsRenamed ? null : name + " exists, so this run records to " + Path.GetFileName(file.Path)

@@ -17,73 +17,73 @@ namespace Weave.Runtime
         /// <summary>Records a value.</summary>
         public static void Value(bool v, int place, int limit, string mask, int id)
         {
-            Word(Format.Boolean, v ? 1 : 0, place, id);
+            Word(Format.Boolean, v ? 1 : 0, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(char v, int place, int limit, string mask, int id)
         {
-            Word(Format.Unit, v, place, id);
+            Word(Format.Unit, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(sbyte v, int place, int limit, string mask, int id)
         {
-            Word(Format.Signed, v, place, id);
+            Word(Format.Signed, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(byte v, int place, int limit, string mask, int id)
         {
-            Word(Format.Unsigned, v, place, id);
+            Word(Format.Unsigned, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(short v, int place, int limit, string mask, int id)
         {
-            Word(Format.Signed, v, place, id);
+            Word(Format.Signed, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(ushort v, int place, int limit, string mask, int id)
         {
-            Word(Format.Unsigned, v, place, id);
+            Word(Format.Unsigned, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(int v, int place, int limit, string mask, int id)
         {
-            Word(Format.Signed, v, place, id);
+            Word(Format.Signed, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(uint v, int place, int limit, string mask, int id)
         {
-            Word(Format.Unsigned, v, place, id);
+            Word(Format.Unsigned, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(long v, int place, int limit, string mask, int id)
         {
-            Word(Format.Signed, v, place, id);
+            Word(Format.Signed, v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(ulong v, int place, int limit, string mask, int id)
         {
-            Word(Format.Unsigned, (long)v, place, id);
+            Word(Format.Unsigned, (long)v, place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(float v, int place, int limit, string mask, int id)
         {
-            Word(Format.Float, Bits(v), place, id);
+            Word(Format.Float, Bits(v), place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
         public static void Value(double v, int place, int limit, string mask, int id)
         {
-            Word(Format.Double, Bits(v), place, id);
+            Word(Format.Double, Bits(v), place, limit, mask, id);
         }
 
         /// <summary>Records a value.</summary>
@@ -277,10 +277,15 @@ namespace Weave.Runtime
         }
 
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        private static void Word(int kind, long word, int place, int id)
+        private static void Word(int kind, long word, int place, int limit, string mask, int id)
         {
             if (Switch.On)
             {
+                if (mask != null)
+                {
+                    Recorder.Lane().Masked(kind, word, place, limit, mask, id);
+                    return;
+                }
                 Recorder.Lane().Value((long)(uint)place | (long)(uint)kind, word, id);
             }
         }

@@ -526,12 +526,16 @@ public final class Hooks {
     }
 
     /** A value of one word, for {@link Values}. */
-    static void value(int kind, long word, int place, int id) {
+    static void value(int kind, long word, int place, int limit, String mask, int id) {
         if ((ready || prime()) && Switch.ON) {
             Lane lane = null;
             try {
                 lane = Switch.LANES.lane();
-                lane.value(place & 0xFFFF_FFFFL | kind, word, id);
+                if (mask == null) {
+                    lane.value(place & 0xFFFF_FFFFL | kind, word, id);
+                } else {
+                    lane.masked(kind, word, place, limit, mask, id);
+                }
             } catch (Throwable failure) {
                 // The stack may have no room left for a call: fields only. A value is not counted as lost.
                 if (lane != null && !lane.busy) {

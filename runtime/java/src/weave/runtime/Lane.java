@@ -261,6 +261,9 @@ final class Lane extends Cursor {
 
     /** A value: what stands for it in the trace, as far as the limit goes. */
     void value(Object v, int kind, int place, int limit, String mask, int id) {
+        if (mask != null) {
+            Secrets.learn(mask);
+        }
         if (busy) {
             return;
         }
@@ -277,7 +280,10 @@ final class Lane extends Cursor {
             first |= text == null ? Format.NOTE : Format.OTHER;
             text = text == null ? note(v) : text;
         } else {
-            if (v instanceof Integer || v instanceof Long || v instanceof Short || v instanceof Byte) {
+            if (mask != null && (v instanceof Number || v instanceof Boolean || v instanceof Character)
+                && hides(v, place, limit, mask, id)) {
+                return;
+            } else if (v instanceof Integer || v instanceof Long || v instanceof Short || v instanceof Byte) {
                 value(first | Format.SIGNED, ((Number) v).longValue(), id);
                 return;
             } else if (v instanceof Double) {
@@ -293,7 +299,7 @@ final class Lane extends Cursor {
                 value(first | Format.UNIT, (Character) v, id);
                 return;
             }
-            text = Texts.of(v, mask == null ? limit : limit + Mask.WINDOW); // what is masked may go on behind the limit
+            text = Texts.of(v, mask == null ? limit : limit + Mask.WINDOW, mask != null); // what is masked may go on behind the limit
             first |= Format.OTHER;
         }
         if (mask != null) {
@@ -307,6 +313,29 @@ final class Lane extends Cursor {
             first |= Format.CUT;
         }
         text(first, text, length, id);
+    }
+
+    /** A number, a truth value or a unit of text that a mask holds for. */
+    void masked(int kind, long word, int place, int limit, String mask, int id) {
+        Object v = kind == Format.BOOLEAN ? (Object) (word != 0) : kind == Format.UNIT ? (Object) (char) word
+            : kind == Format.FLOAT ? (Object) Float.intBitsToFloat((int) word)
+            : kind == Format.DOUBLE ? (Object) Double.longBitsToDouble(word) : (Object) word;
+        value(v, Format.STRING, place, limit, mask, id);
+    }
+
+    /** Writes the text of a platform's number and the like in its place, if the mask takes something of it. */
+    private boolean hides(Object v, int place, int limit, String mask, int id) {
+        if (!v.getClass().getName().startsWith("java.lang.")) {
+            return false;
+        }
+        String whole = v.toString();
+        String text = Mask.apply(mask, whole, limit);
+        if (text == whole) {
+            return false;
+        }
+        int length = Math.min(text.length(), limit);
+        text(place & 0xFFFF_FFFFL | Format.OTHER | Format.MASKED | (length < text.length() ? Format.CUT : 0), text, length, id);
+        return true;
     }
 
     private void text(long first, String text, int length, int id) {

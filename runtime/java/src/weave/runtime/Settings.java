@@ -92,6 +92,12 @@ final class Settings {
             : value.equalsIgnoreCase("off") ? "" : named(value, Host.pid(), System.currentTimeMillis(), false);
     }
 
+    /** Whether what a switch names is written: unless it is set, and to anything but on. */
+    static boolean isWritten(String key) {
+        String value = get(key);
+        return value == null || value.equalsIgnoreCase("on");
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);

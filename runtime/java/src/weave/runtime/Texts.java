@@ -19,15 +19,25 @@ final class Texts {
     private Texts() {}
 
     /** A text, of which no more than so many units are asked for, and maybe a few more. */
-    static String of(Object v, int limit) {
+    static String of(Object v, int limit, boolean units) {
         StringBuilder text = new StringBuilder();
-        put(v, limit, 2, text);
+        put(v, limit, 2, text, units);
         return text.toString();
     }
 
-    private static void put(Object v, int limit, int depth, StringBuilder text) {
+    /** The text that characters or bytes are. */
+    private static String units(Object v, int limit) {
+        return v instanceof char[] ? new String((char[]) v, 0, Math.min(((char[]) v).length, limit + 1))
+            : new String((byte[]) v, 0, Math.min(((byte[]) v).length, limit + 1), java.nio.charset.StandardCharsets.UTF_8);
+    }
+
+    private static void put(Object v, int limit, int depth, StringBuilder text, boolean units) {
         if (v == null) {
             text.append("null");
+            return;
+        }
+        if (units && (v instanceof char[] || v instanceof byte[])) {
+            text.append(units(v, limit));
             return;
         }
         Class<?> type = v.getClass();
@@ -36,7 +46,7 @@ final class Texts {
             int length = Array.getLength(v);
             for (int i = 0; i < length && text.length() <= limit; i++) {
                 text.append(i == 0 ? "" : ", ");
-                put(Array.get(v, i), limit, depth - 1, text);
+                put(Array.get(v, i), limit, depth - 1, text, units);
             }
             text.append(']');
             return;

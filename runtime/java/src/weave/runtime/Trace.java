@@ -80,7 +80,7 @@ final class Trace {
         TraceFile file = null;
         try {
             file = TraceFile.create(settings.path, settings.limit);
-            store = new Store(file, settings, settings.pid, Host.command());
+            store = new Store(file, settings, settings.pid, Secrets.COMMAND ? Host.command() : null);
             if (settings.complaint != null) {
                 messages.add(settings.complaint);
             }

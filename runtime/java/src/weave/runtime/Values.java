@@ -11,27 +11,27 @@ public final class Values {
     private Values() {}
 
     public static void value(boolean v, int place, int limit, String mask, int id) {
-        Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, id);
+        Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, limit, mask, id);
     }
 
     public static void value(char v, int place, int limit, String mask, int id) {
-        Hooks.value(Format.UNIT, v, place, id);
+        Hooks.value(Format.UNIT, v, place, limit, mask, id);
     }
 
     public static void value(int v, int place, int limit, String mask, int id) {
-        Hooks.value(Format.SIGNED, v, place, id);
+        Hooks.value(Format.SIGNED, v, place, limit, mask, id);
     }
 
     public static void value(long v, int place, int limit, String mask, int id) {
-        Hooks.value(Format.SIGNED, v, place, id);
+        Hooks.value(Format.SIGNED, v, place, limit, mask, id);
     }
 
     public static void value(float v, int place, int limit, String mask, int id) {
-        Hooks.value(Format.FLOAT, Float.floatToRawIntBits(v) & 0xFFFF_FFFFL, place, id);
+        Hooks.value(Format.FLOAT, Float.floatToRawIntBits(v) & 0xFFFF_FFFFL, place, limit, mask, id);
     }
 
     public static void value(double v, int place, int limit, String mask, int id) {
-        Hooks.value(Format.DOUBLE, Double.doubleToRawLongBits(v), place, id);
+        Hooks.value(Format.DOUBLE, Double.doubleToRawLongBits(v), place, limit, mask, id);
     }
 
     public static void value(String v, int place, int limit, String mask, int id) {
