@@ -87,7 +87,7 @@ impl Sink for Chrome<'_> {
         let header = process.trace.header();
         let (name, pid) = (&header.command, header.pid);
         self.metadata("process_name", json!({"name": printable(name)}))?;
-        let trace = printable(&process.trace.name());
+        let trace = printable(process.trace.name());
         self.metadata(
             "process_labels",
             json!({"labels": format!("pid {pid}, {trace}")}),
