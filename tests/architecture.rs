@@ -278,6 +278,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "frames",
             "constructor",
             "points",
+            "kotlin",
             "scan",
             "place",
             "adapter",
