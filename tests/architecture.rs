@@ -349,6 +349,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "depfile",
             "full_screen",
             "rules",
+            "inputs",
             "runtime",
             "schema",
             "show",
