@@ -352,6 +352,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "depfile",
             "full_screen",
             "rules",
+            "inputs",
             "runtime",
             "schema",
             "show",

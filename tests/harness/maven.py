@@ -70,7 +70,7 @@ public class MainTest { @org.junit.Test public void sums() { System.out.println(
 """
 STARTS = """package shop;
 public class StartsTest {
-    public static void main(String[] a) { Main.sum(); }
+    public static void main(String[] a) { new MainTest().sums(); }
     @org.junit.Test public void starts() throws Exception {
         String path = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
         Process process = new ProcessBuilder(System.getProperty("java.home") + "/bin/java", "-cp", path, "shop.StartsTest").inheritIO().start();
