@@ -197,7 +197,10 @@ public class WeavePlugin implements Plugin<Project> {
         }
         ConfigurableFileCollection classes = (ConfigurableFileCollection) sourceSet.getOutput().getClassesDirs();
         Set<Object> folders = new LinkedHashSet<>(classes.getFrom());
-        compiled.from(folders).builtBy(new ArrayList<>(classes.getBuiltBy()));
+        Set<Object> compilers = new LinkedHashSet<>(classes.getBuiltBy());
+        // Before Gradle 8 the task that stands for all of them is among them: it waits for the woven classes.
+        compilers.removeIf(one -> !(one instanceof TaskProvider || one instanceof Task));
+        compiled.from(folders).builtBy(new ArrayList<>(compilers));
         classes.setFrom(task.flatMap(WeaveClasses::getOutput));
         // Kotlin's plug-in packs its own folder into the jar, too, by another way.
         Object kotlin = sourceSet.getExtensions().findByName("kotlin");
