@@ -1,6 +1,7 @@
 //! Own hooks: what a user of the command notices. Which values they see is shown by `tests/harness/hooks.py`.
 
 use crate::support::World;
+use std::fs;
 
 const LOG: &str = r#"
 package acme;
@@ -681,4 +682,44 @@ replace = "acme.All.REPLACED(arg(0))"
     world.wove(&["points.dex", "out.dex"]);
     let verified = world.wove(&["verify", "out.dex"]).out;
     assert!(verified.contains("all hold together"), "{verified}");
+}
+
+/// The mask of a recorded value holds for messages of exceptions, too; switches leave messages and names out.
+#[test]
+fn masks_hold_for_messages() {
+    let world = World::new();
+    world.write(
+        "src/Login.java",
+        "public class Login {
+    static void in(String line) { throw new IllegalStateException(\"bad \" + line + \" here\"); }
+    public static void main(String[] args) {
+        for (int i = 0; i < 3; i++) try { in(\"password=HUSH\"); } catch (IllegalStateException e) { System.out.println(e.getMessage()); }
+    }
+}",
+    );
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"Login\", method = \"in\" }\nrecord = [\"arg(0)\"]\nmask = [\"password=*\"]\n",
+    );
+    world.tool("javac", &["-d", "app", "src/Login.java"]);
+    world.tool("jar", &["cfe", "login.jar", "Login", "-C", "app", "."]);
+    world.wove(&["login.jar", "out.jar"]);
+    let run = |more: &[&str]| {
+        let ran = world.tool("java", &[more, &["-jar", "out.jar"]].concat());
+        assert_eq!(ran.out, "bad password=HUSH here\n".repeat(3));
+        let report = world
+            .wove(&["report", "--json", "--exceptions", "run.wtrace"])
+            .out;
+        fs::remove_file(world.at("run.wtrace")).unwrap();
+        assert!(!report.contains("HUSH"), "{report}");
+        report
+    };
+    let masked = run(&[]);
+    assert!(masked.contains("\"bad ***"), "{masked}");
+    let none = run(&["-Dweave.trace.messages=off", "-Dweave.trace.command=off"]);
+    assert!(
+        !none.contains("bad") && none.contains("IllegalStateException"),
+        "{none}"
+    );
+    assert!(!none.contains("out.jar"), "{none}");
 }

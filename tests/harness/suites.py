@@ -48,7 +48,9 @@ def advice(score, folder):
             woven = folder / f"{which}.jar"
             told, what = put(which, woven), f"advice, arguments {how.lower()}, {which}"
             advised = int(told[-1].split()[1])
-            score.check(f"{what}: no class is refused", before == told and advised > 300, told[-1])
+            # Adapters of own hooks lie beside the classes that call them, and are advised like these.
+            same = before == told if which == "woven" else before[:-1] == told[:-1] and before[-1].split()[2:] == told[-1].split()[2:]
+            score.check(f"{what}: no class is refused", same and advised > 300, told[-1])
             if before != told:
                 print(*told[:10], sep="\n")
             for version, judge in sorted(judges().items()):

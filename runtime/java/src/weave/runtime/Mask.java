@@ -32,7 +32,7 @@ final class Mask {
         if (masked == null) {
             return text;
         }
-        return masked.append(text, kept, Math.min(length, kept + Math.max(0, limit + 1 - masked.length()))).toString();
+        return masked.append(text, kept, kept + Math.min(length - kept, Math.max(0, limit + 1 - masked.length()))).toString();
     }
 
     /** Where the longest match from a place on ends, or that place. */
