@@ -116,7 +116,7 @@ def told(command, folder, trace):
 def values(folder, name, woven):
     """The values of a name in the traces of a folder. The map beside the output names what a framework that ends takes with it."""
     traces = sorted(folder.glob("*.wtrace"))
-    symbols = woven.parent / f"{woven.stem if woven.is_file() else woven.name}.wsym"
+    symbols = woven.parent / f"{woven.name}.wsym"
     command = [weave_binary(), "report", *traces, "--by", name, "--color", "never", "--symbols", symbols]
     shown = run(command, check=False).stdout if traces else ""
     return set(re.findall(r"\b\d+\b", shown.partition("lost")[2]))
