@@ -45,6 +45,13 @@ def body():
         score.check(name, good, "" if good else told)
 
 
+    # Each can begin once all that it waits for have ended.
+    waits = {one.name: set(runner.first(one, set(runner.BY_NAME))) for one in runner.TESTS}
+    ended = set()
+    while ready := {name for name in waits if name not in ended and waits[name] <= ended}:
+        ended |= ready
+    check("no test of the table waits for itself", ended == set(waits), str(set(waits) - ended))
+
     status, told, _ = outcome(place("meet"), [test("one", MEET.format("a", "b")), test("two", MEET.format("b", "a"))], "--jobs", "2")
     check("independent tests run side by side", status == 0 and told.endswith("2 passed, 0 failed\n"), told[-200:])
     for how, holds in (("of one name", ("place",)), ("alone", ("machine",))):
