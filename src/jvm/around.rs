@@ -290,17 +290,11 @@ impl<'a> Splitting<'_, 'a> {
         self.added_count += 1;
     }
 
-    /// The method as it was, with other code. Its lock goes with the body; `synchronized` stays where the default
-    /// `serialVersionUID` is computed from it.
+    /// The method as it was, with other code. Its lock goes with the body.
     fn method_info(&self, whole: &Whole<'_, 'a>, code: &[u8]) -> Result<Vec<u8>> {
         let bytes = self.class.bytes;
         let start = whole.info.range.start;
-        let is_hashed = whole.info.access & flag::PRIVATE == 0
-            && self.class.may_have_default_serial_version()?;
-        let access = match is_hashed {
-            true => whole.info.access,
-            false => whole.info.access & !flag::SYNCHRONIZED,
-        };
+        let access = whole.info.access & !flag::SYNCHRONIZED;
         let mut out = access.to_be_bytes().to_vec();
         out.extend_from_slice(&bytes[start + 2..start + 8]);
         attributes(bytes, start + 6, |a| {

@@ -193,22 +193,6 @@ impl<'a> Class<'a> {
         Ok(fields)
     }
 
-    /// Whether serialization may compute the class's `serialVersionUID` from its members: it can be Serializable, and does
-    /// not declare the field. Enums and records have none that counts.
-    pub fn may_have_default_serial_version(&self) -> Result<bool> {
-        let mut supertypes = 0;
-        let mut is_never = self.access & flag::INTERFACE != 0;
-        self.supertypes(&mut |name| {
-            supertypes += usize::from(name != "java/lang/Object");
-            is_never |= matches!(name, "java/lang/Enum" | "java/lang/Record");
-        });
-        if is_never || supertypes == 0 {
-            return Ok(false);
-        }
-        let fields = self.final_fields()?;
-        Ok(!fields.contains(&(b"serialVersionUID", b"J")))
-    }
-
     /// Whether this is a `module-info` (JVMS 4.1).
     pub fn is_module(&self) -> bool {
         self.access & flag::MODULE != 0
