@@ -64,7 +64,7 @@ const SAME: &[[&str; 4]] = &[
     ["", "Header.FAILURES", "Header.FailuresAt", ""],
     ["", "Header.END", "Header.EndAt", ""],
     ["CONTROL_AT", "Header.CONTROLLED", "Header.ControlledAt", ""],
-    ["MOST", "Control.MOST", "Control.Most", ""],
+    ["MOST", "RequestFile.MOST", "RequestFile.Most", ""],
     ["ESCAPE_TIME", "Format.TIME", "Format.Time", "TIME"],
     [
         "ESCAPE_SEGMENT",
@@ -144,16 +144,13 @@ fn numbers_are_the_same_in_every_language() {
     constants("src/trace/format.rs", "", &mut rust);
     constants("src/trace/aggregates.rs", "", &mut rust);
     constants("src/trace/control.rs", "", &mut rust);
-    for file in ["Format", "Header", "Sum", "Aggregates"] {
+    for file in ["Format", "Header", "Sum", "Aggregates", "RequestFile"] {
         let prefix = format!("{file}.");
         let path = format!("runtime/java/src/weave/runtime/{file}.java");
         constants(&path, &prefix, &mut java);
         let path = format!("runtime/dotnet/src/{file}.cs");
         constants(&path, &prefix, &mut cs);
     }
-    let control = "runtime/java/src/weave/runtime/Control.java";
-    constants(control, "Control.", &mut java);
-    constants("runtime/dotnet/src/Control.cs", "Control.", &mut cs);
     constants("tests/harness/check_trace.py", "", &mut python);
     for names in SAME {
         let values = names.iter().zip([&rust, &java, &cs, &python]);
