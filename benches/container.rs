@@ -1,5 +1,5 @@
 //! How fast the container layer is, on a jar of one's own:
-//! `cargo bench --bench container -- some.jar [deflate]`.
+//! `cargo bench --profile release --bench container -- some.jar [deflate]`.
 //!
 //! Prints the time to open, to copy with everything kept, to inflate, and to deflate all classes;
 //! with `deflate` a table over libdeflate's levels, beside the sizes in the jar, by which

@@ -94,7 +94,7 @@ def dex(score, folder, rounds):
     """A dex file through the command, against a program with dexlib2 (Debian's libsmali-java), both as whole processes, and
     against the floor under the backend."""
     source, home = dex_file(), oldest_jdk()
-    built = run(["cargo", "bench", "--bench", "dex", "--no-run", "--message-format=json"], cwd=ROOT).stdout
+    built = run(["cargo", "bench", "--profile", "release", "--bench", "dex", "--no-run", "--message-format=json"], cwd=ROOT).stdout
     bench = next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "dex")
     jars = [pathlib.Path("/usr/share/java") / f"{name}.jar" for name in ("dexlib2", "guava", "jsr305")]
     class_path = os.pathsep.join(map(str, [folder / "dexlib2", *jars]))
@@ -148,7 +148,7 @@ def part_of(source, target, share):
 
 def floor():
     """The bench's own program."""
-    built = run(["cargo", "bench", "--bench", "floor", "--no-run", "--message-format=json"], cwd=ROOT).stdout
+    built = run(["cargo", "bench", "--profile", "release", "--bench", "floor", "--no-run", "--message-format=json"], cwd=ROOT).stdout
     return next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "floor")
 
 

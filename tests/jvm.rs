@@ -11,6 +11,8 @@ mod everything;
 mod jdk;
 #[path = "support/own_hooks.rs"]
 mod own_hooks;
+#[path = "support/tree.rs"]
+mod tree;
 
 use jdk::jdk;
 
@@ -57,8 +59,10 @@ fn run(classes: &Path) -> (String, BTreeMap<String, u32>) {
 fn harness() -> &'static Path {
     static HARNESS: OnceLock<PathBuf> = OnceLock::new();
     HARNESS.get_or_init(|| {
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jvm-harness");
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
+        let folder = std::env::var_os("CARGO_TARGET_TMPDIR");
+        let folder = folder.map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
+        let out = folder.join("jvm-harness");
+        let sources = tree::root().join("tests/jvm");
         let status = jdk("javac")
             .arg("-d")
             .arg(&out)
@@ -712,11 +716,7 @@ fn compiled(source: &str, options: &[&str]) -> Vec<(String, Vec<u8>)> {
         .args(options)
         .arg("-d")
         .arg(dir.path())
-        .arg(
-            Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("tests/jvm")
-                .join(source),
-        )
+        .arg(tree::root().join("tests/jvm").join(source))
         .status()
         .expect("a JDK is installed");
     assert!(status.success());

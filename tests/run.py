@@ -5,7 +5,7 @@
     tests/run.py --ci            what a change must pass: the everyday part and what only CI runs (.ci/run)
     tests/run.py --full          all programs and suites, most of the corpora
     tests/run.py --everything    the corpora's largest artifacts, too
-    tests/run.py --quick         fmt, clippy and cargo's tests: Rust and a JDK
+    tests/run.py --quick         fmt, and cargo's tests with clippy's lints: Rust and a JDK
     tests/run.py --only NAME     this test or step, again for more; also of those that the chosen part leaves out
     tests/run.py --without NAME  all but this test or step, again for more
     tests/run.py --failed        those that did not pass the last time
@@ -44,7 +44,8 @@ NEEDS = {
     "setup": "programs of the PATH (tests/setup.sh)",
     "sdk": "a .NET SDK 10: on the PATH, in WEAVE_SDK, or as ../shared/dotnet",
     "jdks": "two JDKs: 17 and a newer one (WEAVE_JDKS names their folders)",
-    "debug": "what cargo built for its tests",
+    "crates": "what the release build has compiled of other crates, if it is made",
+    "tests": "what rust_tests.py has built",
     "samples": "the traces of sample and sample_dotnet",
 }
 
@@ -77,18 +78,16 @@ def script(name, step, seconds, arguments="", needs=(), **more):
     return Test(name, step, command, seconds, ("release", "setup", *needs), **more)
 
 
+CLIPPY_FUZZ = "cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target -- -D warnings"
 FUZZ = {"CARGO_PROFILE_DEV_OPT_LEVEL": "2", "WEAVE_FUZZ_ROUNDS": "200000"}
-LINT = "cargo clippy --quiet {} -- -D warnings"
-CLIPPY = LINT.format("--all-targets") + " && " + LINT.format("--manifest-path fuzz/Cargo.toml --no-default-features --target-dir target")
 
 TESTS = [
     Test("setup", "setup", "tests/setup.sh", 0, (), runs="needed"),
     Test("release", "release", "cargo build --release --quiet", 0, ("cargo", "cc"), ("release",), runs="needed"),
     Test("sdk", "unpack", "python3 tests/harness/sdk.py", 0, (), runs="needed"),
     Test("fmt", "fmt", "cargo fmt --all --check", 2, ("cargo",)),
-    Test("clippy", "clippy", CLIPPY, 100, ("cargo", "cc"), ("debug",)),
-    Test("cargo", "cargo", "cargo test --no-fail-fast", 400, ("cargo", "cc", "java", "setup"), ("debug",)),
-    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 200, ("setup", "debug", "jdks"), ("debug",)),
+    Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 450, ("cargo", "cc", "java", "setup", "crates"), ("tests",)),
+    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 60, ("setup", "tests", "jdks"), ("tests",)),
     Test("java", "runtime", "runtime/java/test.sh", 100, ("release", "setup", "jdks")),
     Test("net", "runtime", "runtime/dotnet/test.sh", 100, ("release", "setup")),
     Test("test_run", "oracles", "python3 tests/harness/test_run.py", 1, ()),
@@ -137,6 +136,8 @@ TESTS = [
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),
+    # The targets are linted with tests/fuzz.rs; what is left is a line each.
+    Test("clippy_fuzz", "more", CLIPPY_FUZZ, 100, ("cargo", "cc"), ("debug",), "full"),
     script("jaeger", "more", 60, needs=("jdks", "samples"), runs="full"),
     script("agents", "more", 60, needs=("jdks",), runs="full"),
 ]
@@ -170,7 +171,7 @@ def chosen(args):
     elif args.only:
         tests = [test for test in TESTS if named(test, args.only)]
     elif args.part == "--quick":
-        tests = [BY_NAME[name] for name in ("fmt", "clippy", "cargo")]
+        tests = [BY_NAME[name] for name in ("fmt", "cargo")]
     else:
         runs = {"--everyday": ("everyday",), "--ci": ("everyday", "ci", "brief")}.get(args.part, ("everyday", "ci", "full"))
         tests = [test for test in TESTS if test.runs in runs]
@@ -194,7 +195,9 @@ def first(test, running):
     """The tests of this run that must have ended before this one begins."""
     # `cargo` names a program here, and a test as well.
     names = [need for need in test.needs if need in running and BY_NAME[need].runs == "needed"]
-    if "debug" in test.needs and "cargo" in running:
+    if "crates" in test.needs and "release" in running:
+        names.append("release")
+    if "tests" in test.needs and "cargo" in running:
         names.append("cargo")
     if "samples" in test.needs:
         names.extend(SAMPLES)

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+
+#[path = "support/tree.rs"]
+mod tree;
 
 /// The names of each number: Rust, Java, C#, Python; empty where a side has no need of it.
 const SAME: &[[&str; 4]] = &[
@@ -122,7 +124,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// The numbers that a source file gives names.
 fn constants(file: &str, prefix: &str, all: &mut HashMap<String, u64>) {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let text = fs::read_to_string(tree::root().join(file)).unwrap();
     for line in text.lines() {
         let Some((names, values)) = line.split_once(" = ") else {
             continue;

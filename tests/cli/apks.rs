@@ -1,6 +1,7 @@
 //! Where the hook library goes for dex files: apks, jars of dex files, and archives that are neither.
 
 use crate::support::{DEX, World};
+use crate::tree::root;
 use weave::internals::container::apk::{has_signing_block, is_signature_file};
 use weave::internals::container::zip::{Archive, Codec, Method, Packed, Splicer};
 
@@ -34,7 +35,7 @@ fn dexes(archive: &[u8]) -> Vec<String> {
 }
 
 fn key(name: &str) -> String {
-    format!("{}/tests/keys/{name}", env!("CARGO_MANIFEST_DIR"))
+    root().join("tests/keys").join(name).display().to_string()
 }
 
 #[test]

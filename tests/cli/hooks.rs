@@ -1,6 +1,7 @@
 //! Own hooks: what a user of the command notices. Which values they see is shown by `tests/harness/hooks.py`.
 
 use crate::support::World;
+use crate::tree::root;
 use std::fs;
 
 const LOG: &str = r#"
@@ -616,7 +617,7 @@ before = "acme.All.returned(1, this, 2)"
 fn world_of_points(rules: &str) -> World {
     let world = World::new();
     for name in ["points.dex", "hooks.dex"] {
-        let path = format!("{}/tests/dex/{name}", env!("CARGO_MANIFEST_DIR"));
+        let path = root().join("tests/dex").join(name);
         world.write(name, std::fs::read(path).unwrap());
     }
     world.write("weave.toml", rules);

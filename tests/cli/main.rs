@@ -19,6 +19,8 @@ mod sections;
 mod signing;
 mod support;
 mod tools;
+#[path = "../support/tree.rs"]
+mod tree;
 #[allow(dead_code)]
 #[path = "../support/zipgen.rs"]
 mod zipgen;

@@ -1,6 +1,6 @@
 //! The target is the old file or the new one, whatever happens.
 
-use crate::support::{PRINTED, World, weave_command};
+use crate::support::{PRINTED, World, program, weave_command};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -101,9 +101,10 @@ fn a_job_that_is_ended_at_any_byte_leaves_the_target() {
     // Shells count blocks of 512 or of 1,024 bytes.
     for limit in [0, 1, blocks / 4, blocks / 2, blocks - 1] {
         let script = format!("ulimit -c 0; ulimit -f {limit}; exec \"$@\"");
-        let weave = env!("CARGO_BIN_EXE_weave");
         let status = Command::new("sh")
-            .args(["-c", &script, "sh", weave, "app.jar", "out.jar", "-q"])
+            .args(["-c", &script, "sh"])
+            .arg(program())
+            .args(["app.jar", "out.jar", "-q"])
             .current_dir(world.path())
             .stderr(Stdio::null())
             .status()
@@ -220,9 +221,9 @@ mod modes {
 
     /// Runs `weave` under a umask.
     fn under(world: &World, umask: &str, args: &[&str]) {
-        let program = env!("CARGO_BIN_EXE_weave");
         let status = Command::new("sh")
-            .args(["-c", "umask \"$0\"; exec \"$@\" -q", umask, program])
+            .args(["-c", "umask \"$0\"; exec \"$@\" -q", umask])
+            .arg(program())
             .args(args)
             .current_dir(world.path())
             .status();

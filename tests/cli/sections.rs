@@ -2,6 +2,7 @@
 
 use crate::jdk::jdk;
 use crate::support::{PRINTED, World, member, ran};
+use crate::tree::root;
 use std::collections::BTreeMap;
 
 const SECTIONS: &str =
@@ -23,11 +24,8 @@ fn with_aar() -> World {
 
 /// Runs the program of an aar with a stand-in for Android's class, and says how often each section was begun.
 fn sections(world: &World, aar: &str) -> BTreeMap<String, u32> {
-    let trace = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/harness/android/os/Trace.java"
-    );
-    world.tool("javac", &["-d", "android", trace]);
+    let trace = root().join("tests/harness/android/os/Trace.java");
+    world.tool("javac", &["-d", "android", trace.to_str().unwrap()]);
     let archive = world.read(aar);
     world.write("woven.jar", member(&archive, "classes.jar"));
     let mut path = vec![world.at("woven.jar"), world.at("android")];

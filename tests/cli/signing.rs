@@ -1,11 +1,10 @@
 //! Signing anew what was woven.
 
 use crate::support::{World, weave};
-use std::path::Path;
+use crate::tree::root;
 
 fn key(name: &str) -> String {
-    let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keys");
-    keys.join(name).display().to_string()
+    root().join("tests/keys").join(name).display().to_string()
 }
 
 #[test]

@@ -25,8 +25,13 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
+/// The program under test: cargo's, or that of `elsewhere.py`.
+pub fn program() -> PathBuf {
+    std::env::var_os("WEAVE_TESTED").map_or_else(|| env!("CARGO_BIN_EXE_weave").into(), PathBuf::from)
+}
+
 pub fn weave_command(dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weave"));
+    let mut command = Command::new(program());
     command.current_dir(dir);
     command
 }

@@ -5,7 +5,7 @@ root, folders with a space and letters beyond ASCII, Turkish, another time zone,
     elsewhere.py [--everyday | --full | --everything]
 
 Everyday (the default) these are the tests of the command and of the library's face; else the parts' own tests, too.
-The tree is copied, with what cargo has built of the crates it uses; only Weave itself is built again."""
+The tree is copied, with the programs that rust_tests.py has built."""
 
 import argparse
 import os
@@ -17,6 +17,7 @@ import tempfile
 
 import corpora
 import lib
+import rust_tests
 
 # Its time is 12:45 hours ahead of UTC.
 ZONE = "Pacific/Chatham"
@@ -27,11 +28,11 @@ USER = 65534
 SAME_EVERYWHERE = ("architecture", "dependencies", "fuzz")
 
 
-def targets(scope):
-    """Cargo's options for the tests that what is around them could change."""
-    files = sorted(path.stem for path in (lib.ROOT / "tests").glob("*.rs")) + ["cli"]
-    parts = [] if scope == "--everyday" else ["--lib"]
-    return [*parts, *(f"--test={name}" for name in files if name not in SAME_EVERYWHERE)]
+def chosen(scope, built):
+    """The names of the programs that what is around them could change; `weave` has the parts' own tests."""
+    files = [path.stem for path in (lib.ROOT / "tests").glob("*.rs")] + ["cli"]
+    everywhere = SAME_EVERYWHERE if scope != "--everyday" else (*SAME_EVERYWHERE, "weave")
+    return sorted(name for name in built if name in (*files, "weave") and name not in everywhere)
 
 
 def copy_tree(to):
@@ -46,18 +47,6 @@ def copy_tree(to):
             target = to / os.fsdecode(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
-
-
-def copy_crates(to):
-    """What cargo built of other crates, so that it need not be built again."""
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or lib.ROOT / "target") / "debug"
-    own = ("weave-", "libweave-", "architecture-", "cli-", "container-", "dex-", "jvm-", "floor-", "dependencies-", "trace_format-")
-    for part in ("deps", "build", ".fingerprint"):
-        if (target / part).is_dir():
-            shutil.copytree(
-                target / part, to / "debug" / part,
-                ignore=lambda _, names: [n for n in names if n.startswith(own)],
-            )
 
 
 def other_jdk():
@@ -81,20 +70,27 @@ def make_locale(folder):
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     corpora.add_scopes(args)
-    chosen = targets(args.parse_args().scope)
+    scope = args.parse_args().scope
     version, jdk = other_jdk()
+    built = rust_tests.programs()
     with tempfile.TemporaryDirectory(prefix="weave-elsewhere-") as outer:
         outer = pathlib.Path(outer)
         outer.chmod(0o755)
         tree = outer / "Weave için ölçü"
         temporary = outer / "geçici dosyalar"
-        temporary.mkdir()
+        programs = outer / "bin"
+        for folder in (temporary, programs):
+            folder.mkdir()
         copy_tree(tree)
-        copy_crates(tree / "target")
+        tests = chosen(scope, built)
+        for name in (*tests, "weave.bin"):
+            shutil.copy2(built[name], programs / name)
         make_locale(outer / "locale")
-        env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"))
-        subprocess.run(["cargo", "test", "--quiet", "--no-run", *chosen], cwd=tree, env=env, check=True)
+        env = {name: value for name, value in os.environ.items() if not name.startswith("CARGO")}
         env.update(
+            CARGO_MANIFEST_DIR=str(tree),
+            CARGO_TARGET_TMPDIR=str(temporary),
+            WEAVE_TESTED=str(programs / "weave.bin"),
             JAVA_HOME=str(jdk),
             PATH=f"{jdk}/bin:{env['PATH']}",
             LOCPATH=str(outer / "locale"),
@@ -104,17 +100,14 @@ def main():
             INSTA_UPDATE="no",
             INSTA_WORKSPACE_ROOT=str(tree),
         )
-        who = "this user"
+        who, runner = "this user", []
         if os.geteuid() == 0:
-            for path in [tree, temporary]:
+            for path in (tree, temporary):
                 subprocess.run(["chown", "-R", f"{USER}:{USER}", path], check=True)
-            host = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
-            host = next(line.split()[1] for line in host.splitlines() if line.startswith("host: "))
-            runner = f"CARGO_TARGET_{host.upper().replace('-', '_')}_RUNNER"
-            env[runner] = f"setpriv --reuid={USER} --regid={USER} --clear-groups"
-            who = f"user {USER}"
+            who, runner = f"user {USER}", ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
         print(f"cargo's tests with JDK {version}, {LOCALE}, {ZONE}, as {who}, in {tree.name!r}", flush=True)
-        return subprocess.run(["cargo", "test", "--no-fail-fast", *chosen], cwd=tree, env=env, umask=0o077).returncode
+        failed = [name for name in tests if subprocess.run([*runner, programs / name], cwd=tree, env=env, umask=0o077).returncode]
+        return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ WORK = pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve()
 # Where the samples leave the traces that other scripts read.
 SAMPLES = pathlib.Path(os.environ.get("WEAVE_SAMPLES") or WORK / "sample").resolve()
 JOBS = os.cpu_count() or 1
+# Where cargo builds.
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 
 
 class Missing(Exception):
@@ -28,8 +30,7 @@ class Missing(Exception):
 def weave_binary():
     """The release build of this tree, or what WEAVE names."""
     named = os.environ.get("WEAVE")
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
-    path = pathlib.Path(named) if named else target / "release" / "weave"
+    path = pathlib.Path(named) if named else TARGET / "release" / "weave"
     if not path.is_file():
         raise Missing(f"{path} is missing: run `cargo build --release`")
     return path.resolve()

@@ -78,6 +78,7 @@ namespace Weave.Runtime
         private long since;
         private long offFor;
         private bool wasOff;
+        private volatile bool ended;
 
         internal Control(Store store)
         {
@@ -159,6 +160,10 @@ namespace Weave.Runtime
             }
             try
             {
+                if (ended)
+                {
+                    return;
+                }
                 long now = Clock.Now();
                 if (now >= looks)
                 {
@@ -470,8 +475,15 @@ namespace Weave.Runtime
             Volatile.Write(ref chunk[place], (long)kind << 32 | (long)(uint)length); // who sees it sees the rest
         }
 
+        /// <summary>What is applied by now is also told: this waits for a turn that is under way.</summary>
         internal override void End()
         {
+            bool held = gate.Enter();
+            ended = true;
+            if (held)
+            {
+                gate.Leave();
+            }
             if (hasTaken)
             {
                 file.Delete();

@@ -29,7 +29,7 @@ const SMALL_LEVEL: i32 = 1;
 /// Over the 26,605 classes of a woven JDK 17, by the size of the class in bytes, level 1 takes this much less time than
 /// level 4 and gives this much more output: to 2,000 27 % and nothing, to 4,000 40 % and 0.6 %, to 10,000
 /// 29 % and 1.3 %, to 20,000 45 % and 2 %, above 46 % and 4.4 %. From 16 KiB up to here is worth 7 % of the
-/// CPU of a whole weave and costs 0.7 % of its output. (`cargo bench --bench container -- some.jar deflate`
+/// CPU of a whole weave and costs 0.7 % of its output. (`cargo bench --profile release --bench container -- some.jar deflate`
 /// measures the levels over a whole jar.)
 const SMALL: usize = 48 << 10;
 

@@ -351,8 +351,10 @@ final class Control {
         Cursor.set(chunk, place, (long) what << 32 | length);
     }
 
-    /** The process ends: nobody takes requests any more. */
-    void end() {
+    /** The process ends: nobody takes requests any more. What is applied by now is also told: this waits for who is at it. */
+    synchronized void end() {
+        switches = false;
+        rows.clear();
         if (taken) {
             file.delete();
         }

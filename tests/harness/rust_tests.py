@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Lints Weave and runs cargo's tests, with the crates that the release build has compiled.
+
+    rust_tests.py [cargo's arguments]
+
+The profile `bench` is the release build's but for Weave itself, which has no optimisation and all checks; the folder is one
+of its own, so that the program of the release build stays. clippy compiles what it lints: once for both."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import lib
+
+RELEASE = lib.TARGET / "release"
+FOLDER = lib.TARGET / "tests"
+BUILT = FOLDER / "release"
+
+
+def copy_crates():
+    """The crates that the release build compiled, at the first time."""
+    for part in ("deps", "build", ".fingerprint"):
+        if (RELEASE / part).is_dir() and not (BUILT / part).is_dir():
+            shutil.copytree(RELEASE / part, BUILT / part)
+
+
+def cargo(*arguments, **more):
+    """Runs `cargo test`, compiled by clippy, which refuses what it warns of."""
+    environment = dict(os.environ, RUSTC_WORKSPACE_WRAPPER="clippy-driver", CLIPPY_ARGS="-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")
+    command = ["cargo", "test", "--profile", "bench", "--target-dir", FOLDER, *arguments]
+    return subprocess.run(command, cwd=lib.ROOT, env=environment, **more)
+
+
+def programs():
+    """The programs of cargo's tests by name (`weave` for the library's own), and the command's own under `weave.bin`."""
+    copy_crates()
+    built = cargo("--no-run", "--quiet", "--message-format=json", check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = {}
+    for message in map(json.loads, built.splitlines()):
+        if message.get("executable"):
+            name, kind, test = message["target"]["name"], message["target"]["kind"][0], message["profile"]["test"]
+            if test and kind in ("lib", "test"):
+                found[name] = message["executable"]
+            elif kind == "bin" and not test:
+                found[f"{name}.bin"] = message["executable"]
+    return found
+
+
+if __name__ == "__main__":
+    copy_crates()
+    lint = cargo("--no-run", "--all-targets", "--quiet").returncode
+    sys.exit(lint or cargo("--no-fail-fast", *sys.argv[1:]).returncode)
