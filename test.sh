@@ -2,7 +2,7 @@
 # All tests of the tree, the everyday part by default. tests/run.py runs them; its options work here, too.
 #
 #   ./test.sh                the everyday part: a part of the corpora and of the programs
-#   ./test.sh --quick        fmt, clippy and cargo's tests: needs Rust, a C compiler and a JDK 17
+#   ./test.sh --quick        fmt, and cargo's tests with clippy's lints: needs Rust, a C compiler and a JDK 17
 #   ./test.sh --only NAME    one test or step, again for more (--list names them)
 #   ./test.sh --without NAME all but this one, again for more
 #   ./test.sh --failed       those that did not pass the last time

@@ -7,7 +7,7 @@ The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex fi
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
 with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
-stand in the place of each body, or at points in it, among it (everyday: of the apks, twelve choices).
+stand in the place of each body, or at points in it, among it (everyday: of the apks, twelve choices, as a device judges).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -161,13 +161,13 @@ def woven(apk, choice, folder):
     return out
 
 
-def compare(score, apk, choices, folder):
+def compare(score, apk, choices, folder, modes=tuple(MODES)):
     """Judges an apk as it is, and woven by each of some choices."""
-    plain = {mode: Verdict(apk, mode) for mode in MODES}
+    plain = {mode: Verdict(apk, mode) for mode in modes}
     for choice in choices:
         after = woven(apk, choice, folder)
         wrong = []
-        for mode in MODES:
+        for mode in modes:
             found = Verdict(after, mode)
             new = found.findings.keys() - plain[mode].findings.keys()
             wrong += [f"{mode}: {kind} {name}: {found.findings[kind, name][:600]}" for kind, name in sorted(new)]
@@ -439,7 +439,7 @@ def body():
     for name, dexes in small.items():
         compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES, folder)
     for name, dexes in apps().items():
-        compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES_EVERYDAY if everyday else CHOICES, folder)
+        compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES_EVERYDAY if everyday else CHOICES, folder, ("device",) if everyday else tuple(MODES))
     return score.finish("apks before ART's verifiers")
 
 
