@@ -37,7 +37,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// The same with own hooks that take everything: called themselves or by adapters, with the recorded pair or without, and with a hook
-/// in the place of the body.
+/// instead of the body.
 fn own(class: &Class<'_>, scratch: &mut Scratch) {
     for (guarded, advice, around) in [
         (None, Advice::OWN.with(Advice::ALL), false),

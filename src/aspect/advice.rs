@@ -149,7 +149,7 @@ pub enum Reason {
     MixedMode,
     /// The image holds several assemblies' native code, and no IL.
     CompositeImage,
-    /// The core library, on which the hook library stands.
+    /// The core library, which the hook library depends on.
     CoreLibrary,
     /// The compiler or MSBuild loads the assembly, where the hook library is not.
     BuildTool,
@@ -299,7 +299,7 @@ impl fmt::Display for Reason {
             Reason::BuildTool => {
                 "the compiler or MSBuild loads the assembly (analyzer, source generator, task)"
             }
-            Reason::CoreLibrary => "the core library, on which the hook library stands",
+            Reason::CoreLibrary => "the core library, which the hook library depends on",
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
             Reason::NoCoreReference => "the assembly refers to no core library",
             Reason::CallOfSuper => "a call of a super or private method stays as it is",

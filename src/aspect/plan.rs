@@ -109,7 +109,7 @@ pub struct Plan {
     pub skipped: Vec<Skipped>,
     /// The types that [`Plan::skipped`] is about: number and name.
     pub skipped_types: Vec<(u32, String)>,
-    /// What came of the aspects.
+    /// What each aspect matched.
     pub matched: Matched,
     /// The aspects of these methods; only when asked to explain.
     pub meant: Vec<Meant>,
@@ -130,7 +130,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether a method has a hook in the place of its body.
+    /// Whether a method has a hook instead of its body.
     pub fn has_around(&self) -> bool {
         self.bound.iter().any(|bound| bound.around.is_some())
     }
@@ -825,7 +825,7 @@ fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
     }
 }
 
-/// In dex files nothing converts what a hook in the place of a call takes and returns.
+/// In dex files nothing converts what a hook instead of a call takes and returns.
 fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Misfit>> {
     let converts = |replace: &Replacement| !replace.takes_over(&redirect.callee);
     let written = (meant.iter()).find_map(|(_, _, own)| Some((own.replace.as_ref()?, own)));
@@ -833,7 +833,7 @@ fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Mis
         (Some((written, own)), true) => Err(vec![Misfit {
             source: Arc::clone(&own.source),
             span: written.name.clone(),
-            title: "in dex files a hook in the place of a call must take and return just what that does"
+            title: "in dex files a hook instead of a call must take and return just what that does"
                 .into(),
             what: "of".into(),
             method: redirect.callee.shown(),

@@ -108,7 +108,7 @@ impl WovenType {
         self.numbered.push(method);
     }
 
-    /// Adds what came of other methods of the same type. Ids ascend in a type.
+    /// Adds the results of other methods of the same type. Ids ascend in a type.
     pub fn merge(&mut self, other: WovenType) {
         for m in other.methods() {
             self.add(m.id, m.line, m.name, |text| text.push_str(m.descriptor));

@@ -18,7 +18,7 @@ const LAST: Duration = Duration::from_secs(3);
 /// Pause between two looks for new traces.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Take records out of traces while they are written, so that the recording goes on beyond its limit
+/// Collect live traces so that recording can continue past the size limit
 ///
 /// For programs that run with WEAVE_TRACE_POLICY=block (they wait for the collector, nothing is lost) or drop (they
 /// never wait). Traces of the default policy, ring, are copied when their process has ended. Named traces are

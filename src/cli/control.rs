@@ -60,7 +60,7 @@ pub struct ControlArgs {
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
 
-    /// First back to what the program began with
+    /// Reset to the initial state first
     #[arg(long)]
     reset: bool,
 
@@ -103,7 +103,7 @@ pub fn run(args: &ControlArgs) -> Result<u8> {
     let not_done = |what: String| Err(Error::new(Kind::NotDone, what));
     if has_ended(&path, header)? {
         return not_done(format!(
-            "process {} has ended: nothing of it can be switched",
+            "process {} has ended and can no longer be controlled",
             header.pid
         ));
     }

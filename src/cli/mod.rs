@@ -36,7 +36,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Weaves hooks into compiled programs: enter, exit and exception of the methods that rules name
+/// Weave enter, exit and exception hooks into compiled programs
 ///
 /// Reads classes, .NET assemblies or dex files, by themselves or in a jar, an apk or a folder, and writes the
 /// same with hooks in the bytecode. The woven program records what happened; `weave report` shows it.

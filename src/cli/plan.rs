@@ -282,7 +282,7 @@ fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
     out.push('\n');
 }
 
-/// What came of an aspect.
+/// What an aspect matched.
 struct Taken<'o> {
     aspect: &'o str,
     /// How many methods get hooks from it; several aspects can take one method.
@@ -291,7 +291,7 @@ struct Taken<'o> {
     left: u64,
 }
 
-/// What came of each aspect, in the order of the rules.
+/// What each aspect matched, in the order of the rules.
 fn taken(outcome: &Outcome) -> Vec<Taken<'_>> {
     let new = |aspect| Taken {
         aspect,

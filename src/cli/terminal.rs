@@ -111,7 +111,7 @@ fn pager() -> Option<Child> {
     command.spawn().ok()
 }
 
-/// What came of writing a report.
+/// The result of writing a report.
 pub(super) fn written(result: io::Result<()>) -> Result<()> {
     match result {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

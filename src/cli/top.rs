@@ -42,7 +42,7 @@ pub struct TopArgs {
     #[arg(value_name = "TRACE|PID", required = true)]
     traces: Vec<PathBuf>,
 
-    /// Time between two pictures
+    /// Refresh interval
     #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     delay: u64,
 
@@ -98,10 +98,10 @@ Tab, 1, 2, 3     methods, threads, processes
 up, down, j, k   choose a row; PgUp, PgDn, Home, End
 left, right      sort by the column before, behind
 s t c e m l n    sort by self, total, calls, errors, mean, longest, name
-r                the other way round
+r                reverse the order
 /                filter by name: text, or * and ?; Enter keeps it, Esc ends it
 z                count from now on
-space            hold the picture; the trace is read on
+space            freeze the display (reading continues)
 q, Ctrl-C        quit
 
 Rates are of the last interval. Self and total are shares of its time: 100% is

@@ -39,7 +39,7 @@ const LIMIT: usize = 30;
 /// A method that stays is shown from this share of the records on, in percent.
 const SHOWN_PERCENT: f64 = 1.0;
 
-/// Find the methods whose records cost more than they tell, and leave them out of the rules
+/// Find methods that are not worth recording, and leave them out of the rules
 ///
 /// Looks for methods that were called often and were too short to tell anything but what the hooks themselves take. Shows what
 /// each costs, and what is left without them. --write puts them into a rules file as `exclude`, for the next build.

@@ -102,7 +102,7 @@ pub struct WeaveArgs {
     )]
     cache_size: u32,
 
-    /// Do not warn of aspects that put a hook nowhere: where one rules file serves several projects, most mean some of them
+    /// Do not warn about aspects that match nothing (for rules shared by several projects)
     #[arg(long)]
     allow_idle: bool,
 
@@ -301,9 +301,9 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
     }
     if !outcome.changed() {
         let same = if input == output {
-            format!("{} stays as it was", output.display())
+            format!("{} is left unchanged", output.display())
         } else {
-            format!("{} is {} as it was", output.display(), input.display())
+            format!("{} is a copy of {}", output.display(), input.display())
         };
         let why = if outcome.left.is_empty() {
             String::new()

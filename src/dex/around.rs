@@ -254,7 +254,7 @@ impl Split {
     }
 }
 
-/// The hooks of a planned method that has one in the place of its body.
+/// The hooks of a planned method that has one instead of its body.
 fn around<'p>(plan: &'p Plan, planned: &Planned) -> Option<&'p Arc<Bound>> {
     let bound = planned.bound.map(|place| &plan.bound[place as usize]);
     bound.filter(|bound| bound.around.is_some())
@@ -334,7 +334,7 @@ struct Lines {
     is_named: bool,
 }
 
-/// What came of a method that was split.
+/// The result of splitting a method.
 struct Done {
     line: u32,
     has_this: bool,
@@ -343,7 +343,7 @@ struct Done {
     indices: Vec<u32>,
 }
 
-/// What came of a file.
+/// The result for a file.
 struct MadeFile {
     ids: (Ids, FxHashMap<u32, Vec<u32>>),
     places: FxHashMap<Place, Done>,

@@ -158,7 +158,7 @@ pub(crate) fn weave_named(
     Ok(woven)
 }
 
-/// Lists the types with planned methods, given what came of each method: why it was left, or its first line.
+/// Lists the types with planned methods, given the result of each method: why it was left, or its first line.
 pub(crate) fn list(
     dex: &Dex<'_>,
     plan: &Plan,

@@ -11,7 +11,7 @@ use crate::jvm::insn::{self, op};
 use crate::jvm::pool::tag;
 use crate::jvm::signature;
 
-/// Longest descriptor of a method in the place of another (JVMS 4.4.7).
+/// Longest descriptor of a method instead of another (JVMS 4.4.7).
 const MAX_DESCRIPTOR: usize = 65_535;
 
 /// The method that a call names.

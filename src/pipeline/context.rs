@@ -57,7 +57,7 @@ impl Context<'_> {
         (self.matcher.takes_values()).then_some(&self.hierarchy.structs)
     }
 
-    /// Whether all calls of own hooks fit, as far as was planned: else what comes of it is not kept.
+    /// Whether all calls of own hooks fit, as far as was planned: else the output is not kept.
     pub(crate) fn own_fits(&self) -> bool {
         self.own.is_none_or(Own::fits)
     }

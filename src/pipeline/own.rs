@@ -176,7 +176,7 @@ impl<'a> Own<'a> {
         embedded::packages(&self.embedded.classes)
     }
 
-    /// Shows a hash all that decides what comes of an artifact: what hooks there are, and the libraries.
+    /// Hashes all that decides how an artifact is woven: what hooks there are, and the libraries.
     pub(crate) fn digest(&self, update: &mut dyn FnMut(&[u8])) {
         for catalog in &self.catalogs.0 {
             for (name, ty) in catalog.types() {

@@ -108,7 +108,7 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     Ok(outcome)
 }
 
-/// What is to be said of structs that other assemblies define, which were not there.
+/// The note about structs that absent assemblies define.
 fn unknown_structs(hierarchy: &Hierarchy) -> Option<String> {
     /// So many of them are named.
     const NAMED: usize = 3;

@@ -12,7 +12,7 @@ const HEAD: &str = "weave control 2";
 const SUFFIX: &str = ".control";
 /// So many bytes of the nonce are in the name of the file; all are in it.
 const NAMED: usize = 8;
-/// Requests that may be waiting at most, one in the place of the other.
+/// Requests that may be waiting at most, one instead of the other.
 const WAITING: u32 = 1 << 16;
 /// The most bytes that a hook library reads of a request.
 pub const MOST: usize = 60_000;

@@ -91,7 +91,7 @@ pub struct Load {
     pub rate: f64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub struct Tuning {
     /// What a pair of hooks costs, in nanoseconds.

@@ -28,7 +28,7 @@ fn what_no_rule_matches_is_identical_and_said_so() {
     let ran = world.wove(&["app.jar", "out.jar", "--rules", "none.toml"]);
     insta::assert_snapshot!(ran.err, @r"
     warning: aspect `none` matched no method
-    nothing was woven: out.jar is app.jar as it was
+    nothing was woven: out.jar is a copy of app.jar
     ");
     assert_eq!(world.read("out.jar"), world.read("app.jar"));
     assert!(!world.at("out.jar.wsym").exists());

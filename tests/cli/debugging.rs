@@ -1,4 +1,4 @@
-//! What debuggers and stack traces show stays as it was.
+//! Debuggers and stack traces show the same as before weaving.
 
 use crate::support::{World, tool};
 use std::fs;

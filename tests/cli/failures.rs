@@ -1,4 +1,4 @@
-//! Wrong use and wrong input: the exit status, the message, and a target that stays as it was.
+//! Wrong use and wrong input: the exit status, the message, and a target that is left unchanged.
 
 use crate::apks::archive;
 use crate::support::{PRINTED, World};

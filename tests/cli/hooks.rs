@@ -58,7 +58,7 @@ at = { call = { type = "java.io.PrintStream", method = "println" } }
 before = "acme.Log.begin(method, arg(0))"
 "#;
 
-/// A hook in the place of a body.
+/// A hook instead of a body.
 const ROUND: &str = r#"
 package acme;
 

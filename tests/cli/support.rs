@@ -27,7 +27,8 @@ pub fn ran(output: Output) -> Ran {
 
 /// The program under test: cargo's, or that of `elsewhere.py`.
 pub fn program() -> PathBuf {
-    std::env::var_os("WEAVE_TESTED").map_or_else(|| env!("CARGO_BIN_EXE_weave").into(), PathBuf::from)
+    std::env::var_os("WEAVE_TESTED")
+        .map_or_else(|| env!("CARGO_BIN_EXE_weave").into(), PathBuf::from)
 }
 
 pub fn weave_command(dir: &Path) -> Command {

@@ -51,7 +51,7 @@ def old_types(path):
 
 
 def around(library, types="**", but=(), methods="*"):
-    """Rules with a hook in the place of each body that can have one, which runs it."""
+    """Rules with a hook instead of each body that can have one, which runs it."""
     left = "".join(f", {{ type = '{ty}' }}" for ty in but)
     return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
             f"match = {{ type = '{types}', method = '{methods}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",

@@ -7,7 +7,7 @@ The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex fi
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
 with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
-stand in the place of each body, or at points in it, among it (everyday: of the apks, twelve choices, as a device judges).
+stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, as a device judges).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """

@@ -11,7 +11,7 @@ For every artifact:
 - with own hooks that take everything (tests/jvm/acme/All.java) instead, the same methods are woven but for `suspend` functions and those
   whose code would be too large, `weave verify` accepts them, and no class fails to link either. The JDKs have none: java.base sees no library;
 - nor does one with hooks that may change all that a hook can change (tests/jvm/acme/Same.java);
-- nor one with a hook in the place of each body, which runs it.
+- nor one with a hook instead of each body, which runs it.
 """
 
 import argparse
@@ -208,7 +208,7 @@ def changes(weave, score, root, names, paths, judging):
 
 
 def arounds(weave, score, root, names, paths, judging):
-    """The same with a hook in the place of each body, which runs it."""
+    """The same with a hook instead of each body, which runs it."""
     folder, rules = fresh(WORK / "around"), WORK / "around.toml"
     library(WORK, "Same")
     woven, failed, refused, methods, left, used = [], [], [], 0, {}, cpu()
@@ -232,7 +232,7 @@ def arounds(weave, score, root, names, paths, judging):
         if done.returncode != 0:
             refused.append(name)
             print(f"     {name}, around: {(done.stdout + done.stderr).strip()[-400:]}")
-    score.check("a hook in the place of each body", not failed and methods, f"{methods} methods; left {left} ({cpu() - used:.0f} s of CPU)")
+    score.check("a hook instead of each body", not failed and methods, f"{methods} methods; left {left} ({cpu() - used:.0f} s of CPU)")
     score.check("weave verify accepts these, too", not refused, f"{len(woven)} artifacts")
     for version, home in sorted(judging.items()):
         if woven:

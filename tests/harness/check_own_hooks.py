@@ -4,7 +4,7 @@
     check_own_hooks.py [--everyday | --full | --everything] [--only SET]...
 
 Sets are those of check_dotnet.py. Every method but those with state machines gets hooks that take `this`, all arguments, result, exception, state and duration, by adapters or not
-(examples/own_hooks.rs), then records all that can be recorded of it and of the calls that give tasks, then gets hooks that may change all that a hook can change of it, and then one in the place of its body that only proceeds; none may fail to compile or to verify that
+(examples/own_hooks.rs), then records all that can be recorded of it and of the calls that give tasks, then gets hooks that may change all that a hook can change of it, and then one instead of its body that only proceeds; none may fail to compile or to verify that
 did not fail unwoven.
 """
 

@@ -6,7 +6,7 @@
 Names: rhino, jython; the first is run every day. dx makes a dex file of each one's jar, which is woven with every method;
 enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it. The same with own hooks in
 every method that take all there is (tests/programs/hooks): what they get at a method's end is what they got at its start. The same
-with a hook in the place of each body, which runs it.
+with a hook instead of each body, which runs it.
 """
 
 import os

@@ -183,7 +183,7 @@ def fsharp(score, folder):
 
 
 def around(score, name, plain, woven, library):
-    """A folder with a hook in the place of each body that can have one, which only proceeds."""
+    """A folder with a hook instead of each body that can have one, which only proceeds."""
     rules = woven.with_suffix(".toml")
     rules.write_text("\n".join(changing.around_dotnet(library)))
     done = run([check_dotnet.weave_binary(), "--json", "--rules", rules, plain, woven], check=False)
@@ -192,7 +192,7 @@ def around(score, name, plain, woven, library):
 
 
 def bodies(score, folder):
-    """Assemblies with a hook in the place of each body: the same bytes, and the same output, as unwoven."""
+    """Assemblies with a hook instead of each body: the same bytes, and the same output, as unwoven."""
     library = check_own_hooks.library(folder, "Same")
     plain, woven = folder / "plain", folder / "woven"
     shutil.copytree(dotnet.compiler().parent, plain)

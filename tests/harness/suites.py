@@ -25,7 +25,7 @@ JUNIT = "5.10.2"
 # Advice of the class that is instrumented later, not of the library: a version of its own.
 BYTE_BUDDY = "net.bytebuddy:byte-buddy:1.15.4"
 OWN = "own hooks and values"
-AROUND = "a hook in the place of each body"
+AROUND = "a hook instead of each body"
 
 
 def advice(score, folder):
@@ -131,7 +131,7 @@ def kafka(score, folder):
 
 
 def guava(score, folder):
-    """Guava under the suites that its own test library makes: a hook in the place of each body, and one in front of each call of the JDK."""
+    """Guava under the suites that its own test library makes: a hook instead of each body, and one in front of each call of the JDK."""
     plain = corpora.resolved("guava-testlib", ["com.google.guava:guava-testlib:33.4.8-jre"], JUNIT)
     check_corpora.library(folder, "Same")
     check_corpora.library(folder, "Each")

@@ -98,7 +98,7 @@ pub fn calls(bound: &Bound) -> impl Iterator<Item = &Call> {
     (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception)
 }
 
-/// A hook in the place of a body, which has these hooks itself: `around(Supplier)Object`.
+/// A hook instead of a body, which has these hooks itself: `around(Supplier)Object`.
 pub fn around(signature: &Signature, inner: Bound) -> Bound {
     let ty = Ty::class("java/util/function/Supplier");
     let proceed = Proceed {

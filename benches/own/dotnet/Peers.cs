@@ -36,7 +36,7 @@ public class Decorated : IWork
     }
 }
 
-/// <summary>A delegate as people write it, in the place of a body.</summary>
+/// <summary>A delegate as people write it, instead of a body.</summary>
 public class AroundByHand : IWork
 {
     private int last;

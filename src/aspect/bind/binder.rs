@@ -48,7 +48,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A method of which nothing else is to be said: its type and name, and the artifact with the beginning of adapters' names.
+    /// Nothing but a method's type and name, and the artifact with the beginning of adapters' names.
     pub fn new(
         (ty, name): (&'a str, &'a str),
         signature: &'a Signature,
@@ -640,7 +640,7 @@ impl<'b> Binding<'b> {
         self.call_with(&written, &meant, keep)
     }
 
-    /// What is called in the place of the subject.
+    /// What is called instead of the subject.
     fn replacement(&mut self, callee: &Callee) -> Result<Replacement, Misfit> {
         let own = self.aspect.2;
         let written = own.replace.as_ref().expect("the caller has looked");

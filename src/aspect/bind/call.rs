@@ -24,7 +24,7 @@ pub struct Bound {
     pub logical: Option<i32>,
 }
 
-/// A hook in the place of a body.
+/// A hook instead of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Around {
     pub call: Call,
@@ -362,7 +362,7 @@ impl Bound {
         self.enter.iter().any(skips)
     }
 
-    /// Whether a hook may put another exception in the place of one, or end it.
+    /// Whether a hook may put another exception instead of one, or end it.
     pub fn catches(&self) -> bool {
         let catches = |call: &Call| matches!(call.dest, Dest::Throw | Dest::Ends { .. });
         self.exception.iter().any(catches)

@@ -1,4 +1,4 @@
-//! Chains: `arg(0).uri().getHost()` in the place of an operand. Each is a call of its own in front of the hook's, whose result is
+//! Chains: `arg(0).uri().getHost()` instead of an operand. Each is a call of its own in front of the hook's, whose result is
 //! kept for that: what a link throws, and a null on the way, stay in the adapter.
 
 use super::binder::{Binding, Meant, Value, adapter_class, article};

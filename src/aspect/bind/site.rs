@@ -136,7 +136,7 @@ pub struct RecordedCall {
     pub name: [Box<str>; 3],
 }
 
-/// A hook in the place of a call.
+/// A hook instead of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replacement {
     pub call: Call,

@@ -123,7 +123,7 @@ pub struct Matcher {
     mapping: Option<Mapping>,
 }
 
-/// What came of each aspect in what was planned: bits of [`WOVEN`] and of reasons, by the aspect's number.
+/// What each aspect matched in what was planned: bits of [`WOVEN`] and of reasons, by the aspect's number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matched(Vec<u32>);
 
@@ -429,7 +429,7 @@ impl Matched {
         self.0.is_empty()
     }
 
-    /// Adds what came of the same aspects elsewhere.
+    /// Adds what the same aspects matched elsewhere.
     pub fn add(&mut self, other: &Matched) {
         for (aspect, &bits) in other.0.iter().enumerate() {
             self.note(aspect, bits);
@@ -638,7 +638,7 @@ impl<'a> ArtifactMatcher<'a> {
 }
 
 impl TypeMatcher<'_> {
-    /// What the rules say of a method of the type. Adds what comes of the aspects to `matched`.
+    /// What the rules say of a method of the type. Adds to `matched` what each aspect matched.
     pub fn method(&self, method: &Method<'_>, matched: &mut Matched) -> Verdict {
         self.with_original(method, |method| self.original(method, matched))
     }

@@ -1207,7 +1207,7 @@ impl<'t> Parser<'t> {
             },
             (Changes::Throw(_), "exception") => return,
             (Changes::Throw(_), _) => (
-                "`throw` puts another exception in the place of one: at exception alone",
+                "`throw` puts another exception instead of one: at exception alone",
                 "a hook throws by itself with `guard = false`",
             ),
             (_, "enter") => return,

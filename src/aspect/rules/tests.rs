@@ -1546,7 +1546,7 @@ fn hooks_change_only_what_there_is_when_they_run() {
     );
     assert_eq!(
         first("exit = \"throw a.B.c()\""),
-        "`throw` puts another exception in the place of one: at exception alone"
+        "`throw` puts another exception instead of one: at exception alone"
     );
     assert_eq!(
         first("exit = \"return a.B.c() unless null\""),

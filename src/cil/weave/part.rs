@@ -490,7 +490,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         e.in_method(format!("{}.{label}", ty.name()))
     }
 
-    /// A planned method that stays as it was.
+    /// A planned method that is left unwoven.
     pub(crate) fn left(&self, place: usize, method: u32, reason: Reason) -> Skipped {
         let planned = &self.planned[place];
         Skipped {
@@ -542,7 +542,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         Ok(named.0)
     }
 
-    /// Weaves a method with hooks in the place of its body; returns the document of its first line, and that.
+    /// Weaves a method with hooks instead of its body; returns the document of its first line, and that.
     fn weave_split(
         &self,
         opened: &Opened<'_>,
@@ -607,7 +607,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         Ok(named)
     }
 
-    /// Weaves what calls a hook in the place of a body, with the hooks outside of that.
+    /// Weaves what calls a hook instead of a body, with the hooks outside of that.
     fn weave_layer(
         &self,
         layer: &Layer,
@@ -707,7 +707,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }
             None => None,
         };
-        // What calls a hook in the place of the body has none of its points.
+        // What calls a hook instead of the body has none of its points.
         let points = match opened.is_made() {
             true => &[],
             false => self.points(planned).0,

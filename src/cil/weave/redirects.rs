@@ -1,4 +1,4 @@
-//! Methods that are called in the place of others: static ones of the type that has the adapters, with the target as the first
+//! Methods that are called instead of others: static ones of the type that has the adapters, with the target as the first
 //! argument.
 //!
 //! ```text

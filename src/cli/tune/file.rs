@@ -18,7 +18,7 @@ pub const AGGREGATED: &str = "aggregated";
 /// How entries are indented.
 const INDENT: &str = "    ";
 
-/// What came of putting entries into a file.
+/// The result of putting entries into a file.
 pub struct Merged {
     pub text: String,
     /// Entries that were not there, each counted once.

@@ -580,7 +580,7 @@ impl<'s> Lowering<'s, '_> {
     }
 }
 
-/// A method that calls a hook in the place of its body.
+/// A method that calls a hook instead of its body.
 pub(crate) struct InPlace<'s> {
     pub names: &'s Names,
     /// Widths of `this`, if the method has it or takes it, and of the parameters.

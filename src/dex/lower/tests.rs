@@ -1,4 +1,4 @@
-//! What comes of small bodies, instruction by instruction.
+//! Small bodies woven, instruction by instruction.
 
 use super::*;
 use crate::aspect::attempt::settle;

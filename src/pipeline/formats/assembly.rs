@@ -116,7 +116,7 @@ enum Ready<'i, 'a> {
     Woven(Option<Box<(cil::Woven<'i, 'a>, Records)>>, Option<Fresh>),
 }
 
-/// Weaves assemblies on all threads, or takes what came of them before, and records them in their order. `None` for one
+/// Weaves assemblies on all threads, or takes earlier results, and records them in their order. `None` for one
 /// that stays as it is. `types` is the digest of what is known of supertypes.
 pub(crate) fn weave_assemblies<'a>(
     cx: &Context<'_>,

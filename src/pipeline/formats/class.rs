@@ -16,13 +16,13 @@ use crate::pipeline::library::layout::Unseen;
 use crate::pipeline::own;
 use crate::pipeline::own::{Code, Generated, Needs};
 
-/// A class that the rules have something to say about.
+/// A class that some rule matches.
 pub(crate) struct PlannedClass<'a> {
     class: jvm::Class<'a>,
     plan: Plan,
 }
 
-/// What came of a class that the rules have something to say about.
+/// The result for a class that some rule matches.
 pub(crate) struct TouchedClass {
     /// The new class file, if anything was woven.
     pub(crate) bytes: Option<Vec<u8>>,
@@ -75,7 +75,7 @@ impl PlannedClass<'_> {
         ledger.claim(plan, name, |_, index| class.describe(index))
     }
 
-    /// Weaves it. `None`: nothing is to be said of it.
+    /// Weaves it. `None`: no rule matches it.
     pub(crate) fn weave(
         self,
         cx: &Context<'_>,
@@ -98,7 +98,7 @@ impl PlannedClass<'_> {
                 ty,
             }));
         }
-        // Calls are redirected in place; the rest is woven into what comes of that.
+        // Calls are redirected in place; the rest is woven into the result.
         let woven = match &redirected {
             _ if plan.methods.is_empty() => jvm::Woven::nothing(&class),
             None => jvm::weave(&class, &plan, scratch)?,

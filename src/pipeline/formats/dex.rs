@@ -25,13 +25,13 @@ pub(crate) struct Source<'f> {
     pub(crate) bytes: &'f [u8],
 }
 
-/// A dex file that the rules have something to say about.
+/// A dex file that some rule matches.
 struct PlannedDex<'f> {
     dex: dex::Dex<'f>,
     plan: Plan,
 }
 
-/// What came of a dex file.
+/// The result for a dex file.
 pub(crate) struct WovenDex {
     /// The new file, if anything was woven.
     pub(crate) bytes: Option<Vec<u8>>,
@@ -134,7 +134,7 @@ impl<'f> PlannedDex<'f> {
         ledger.claim_behind(&mut self.plan, base_of, |planned| describe(dex, planned))
     }
 
-    /// Weaves it. `None`: nothing is to be said of it.
+    /// Weaves it. `None`: no rule matches it.
     fn weave(self, cx: &Context<'_>) -> Result<Option<WovenDex>> {
         let PlannedDex { dex, mut plan } = self;
         if plan.is_empty() {
@@ -261,7 +261,7 @@ impl Callers {
         self.names.get(place.ok()?).cloned()
     }
 
-    /// Adds the redirected calls to what came of the types.
+    /// Adds the redirected calls to the results of the types.
     fn add_calls(&self, types: &mut Vec<Touched>, plan: &Plan) -> Result<()> {
         for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
             let ty = calls[0].ty;

@@ -25,7 +25,7 @@ pub(crate) struct Ledger<'j> {
     pub(crate) known: &'j KnownIds,
     pub(crate) taken: TakenIds,
     pub(crate) outcome: Outcome,
-    /// What came of the aspects.
+    /// What each aspect matched.
     pub(crate) matched: Matched,
     explain: bool,
     /// What the input is called where it lies.

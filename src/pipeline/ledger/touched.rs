@@ -1,4 +1,4 @@
-//! Types that the rules have something to say about.
+//! Types that some rule matches.
 
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A type that the rules have something to say about.
+/// A type that some rule matches.
 #[derive(Default)]
 pub(crate) struct Touched {
     /// What was woven, and which methods were meant but are left as they were.
@@ -162,7 +162,7 @@ impl Touched {
     }
 }
 
-/// Adds what the plan of an artifact left out to what came of its types, ascending, and, when explaining, the advice.
+/// Adds what the plan of an artifact left out to the results of its types, ascending, and, when explaining, the advice.
 pub(crate) fn complete(types: &mut Vec<Touched>, mut plan: Plan, explain: bool) {
     let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
     for method in std::mem::take(&mut plan.skipped) {

@@ -1,4 +1,4 @@
-//! Hooks in the place of a body, and what runs that.
+//! Hooks instead of a body, and what runs that.
 
 use super::super::call::Proceed;
 use super::super::functional::{Function, Unfit, delegate, function};
@@ -14,7 +14,7 @@ pub(super) fn passes_over(written: &OwnHook) -> bool {
 }
 
 impl Binding<'_> {
-    /// The call of a hook in the place of the body; none where the rule passes over the method (`proceed?`). It has no guard: there the
+    /// The call of a hook instead of the body; none where the rule passes over the method (`proceed?`). It has no guard: there the
     /// hook is the program.
     pub(super) fn around(&mut self, written: &OwnHook) -> Result<Option<Call>, Misfit> {
         self.when = When::Around;

@@ -761,7 +761,7 @@ fn what_has_no_name_leaves_the_method() {
     drop((image, out));
 }
 
-/// A hook in the place of a body: `Acme.Log.Around(Func<R>)`, or `Around(Action)`.
+/// A hook instead of a body: `Acme.Log.Around(Func<R>)`, or `Around(Action)`.
 fn around(signature: &Signature, inner: Option<Arc<Bound>>) -> Bound {
     let result = signature.result.clone();
     let (name, args): (&str, Vec<Ty>) = match &result {

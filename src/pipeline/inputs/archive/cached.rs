@@ -1,4 +1,4 @@
-//! Weaving an archive, or taking what came of it before.
+//! Weaving an archive, or taking an earlier result.
 
 use crate::container::zip::Archive;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::pipeline::job::Meter;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::publish::target::Target;
 
-/// What came of an archive.
+/// The result for an archive.
 pub(crate) enum Woven {
     Now(Target),
     /// It is to be written yet.
@@ -50,7 +50,7 @@ impl<'c> Lookup<'c> {
     }
 }
 
-/// Weaves an archive, or takes what came of it before.
+/// Weaves an archive, or takes an earlier result.
 pub(crate) fn weave_cached(
     found: Option<Lookup<'_>>,
     cx: &Context<'_>,

@@ -67,7 +67,7 @@ impl Spot<'_> {
     }
 }
 
-/// A member that rules have something to say about, woven and packed.
+/// A member that some rule matches, woven and packed.
 struct Item {
     /// Its place in the memory of its [`Task`].
     packed: Option<Packed<Range<usize>>>,

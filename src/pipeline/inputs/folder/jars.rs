@@ -60,7 +60,7 @@ impl Folder<'_> {
 }
 
 impl Walk<'_, '_> {
-    /// Weaves archives, or takes what came of them before. `types` is the digest of what is known of supertypes.
+    /// Weaves archives, or takes earlier results. `types` is the digest of what is known of supertypes.
     pub(super) fn jars(&mut self, files: &[Found], types: &[u8]) -> Result<()> {
         let folder = self.folder;
         let cache = (folder.job.cache.as_ref()).filter(|_| folder.cx.may_be_cached(self.ledger));
@@ -93,7 +93,7 @@ impl Walk<'_, '_> {
         self.staging.write_all(&known)
     }
 
-    /// Weaves an archive, or returns what came of it before.
+    /// Weaves an archive, or returns an earlier result.
     fn jar(&mut self, found: &Found, looked: Looked<'_>) -> Result<Option<Entry>> {
         let folder = self.folder;
         let Looked {
