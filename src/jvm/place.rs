@@ -172,6 +172,10 @@ impl<'m, 'a> Method<'m, 'a> {
                 self.more(at, &placed, &mut before, additions);
             }
             all.locals = all.locals.max(saved.words as u16);
+            match behind.is_empty() {
+                true => saved.forget(&mut before),
+                false => saved.forget(&mut behind),
+            }
             let len = insn::at(self.code.insns, at)?.len;
             if !before.is_empty() {
                 all.at.entry(at).before.append(&before);
@@ -213,6 +217,9 @@ impl<'m, 'a> Method<'m, 'a> {
                 out.load(kind, slot);
                 self.call(at, placed, constant, out, additions);
                 out.load(kind, slot);
+                if kind == Kind::REFERENCE {
+                    out.forget(slot);
+                }
             }
         }
     }
@@ -325,6 +332,15 @@ impl Saved {
         }
         self.from = from;
         self.words = self.kinds.iter().map(|kind| kind.words()).sum();
+    }
+
+    /// The variables hold these values no longer than the stack does.
+    fn forget(&self, out: &mut Snippet) {
+        for n in self.from..self.kinds.len() {
+            if self.kinds[n] == Kind::REFERENCE {
+                out.forget(self.slot(n));
+            }
+        }
     }
 
     fn load(&self, placed: &Placed, out: &mut Snippet) {

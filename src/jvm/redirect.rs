@@ -400,6 +400,14 @@ fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
         out.load(kind, slot);
         slot += kind.words() as u16;
     }
+    // An interpreter's frame keeps what lies in its variables: an argument would live for as long as the call runs.
+    let mut slot = 0;
+    for kind in taken.iter().filter_map(Kind::of) {
+        if kind == Kind::REFERENCE {
+            out.forget(slot);
+        }
+        slot += kind.words() as u16;
+    }
     let tag = match callee.owner_is_interface {
         true => tag::INTERFACE_METHODREF,
         false => tag::METHODREF,
