@@ -4,6 +4,8 @@ mod apks;
 mod artifacts;
 mod assemblies;
 mod builds;
+#[path = "../support/class_file.rs"]
+mod class_file;
 mod debugging;
 mod exports;
 mod failures;
@@ -19,6 +21,7 @@ mod sections;
 mod signing;
 mod support;
 mod tools;
+mod unchanged;
 #[allow(dead_code)]
 #[path = "../support/zipgen.rs"]
 mod zipgen;
