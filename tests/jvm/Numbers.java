@@ -13,7 +13,7 @@ public class Numbers {
         Path out = Path.of(args[0]);
         Path modules = FileSystems.getFileSystem(URI.create("jrt:/")).getPath("/modules");
         int written = 0;
-        for (String module : new String[] { "java.base", "java.sql", "java.xml", "java.desktop", "java.management" }) {
+        for (String module : new String[] { "java.base", "java.sql", "java.xml", "java.management", "java.naming" }) {
             Path root = modules.resolve(module);
             List<Path> files;
             try (Stream<Path> all = Files.walk(root)) {
@@ -32,8 +32,15 @@ public class Numbers {
                 }
                 if (!Serializable.class.isAssignableFrom(type))
                     continue;
+                Object computed;
+                try {
+                    // This initialises the class.
+                    computed = number.invoke(null, type);
+                } catch (java.lang.reflect.InvocationTargetException e) {
+                    continue;
+                }
                 Files.write(out.resolve(written++ + ".class"), Files.readAllBytes(file));
-                System.out.println(number.invoke(null, type) + " " + name);
+                System.out.println(computed + " " + name);
             }
         }
     }
