@@ -288,6 +288,8 @@ const ORDERS: &[(&str, &[&str])] = &[
             "place",
             "adapter",
             "parameters",
+            "types",
+            "nulls",
             "stores",
             "android_trace",
             "lower",

@@ -19,6 +19,7 @@ mod insn;
 mod kotlin;
 mod lower;
 pub mod module_info;
+mod nulls;
 mod parameters;
 mod place;
 mod points;
@@ -31,6 +32,7 @@ mod simulation;
 mod sites;
 mod stack;
 mod stores;
+mod types;
 pub mod verify;
 mod write;
 

@@ -17,6 +17,7 @@ use crate::edit::ByPc;
 use crate::error::Result;
 use crate::jvm::class::{Class, Code, MethodInfo, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::frames::FullFrame;
 use crate::jvm::insn::{self, op};
 use crate::jvm::points;
 use crate::jvm::pool::{Additions, tag};
@@ -44,6 +45,16 @@ pub struct Insertions {
     pub at: ByPc<Insertion>,
     /// How many local variables there are more.
     pub locals: u16,
+    /// Where branches in it meet; none where classes have no frames.
+    pub joins: Vec<Join>,
+}
+
+/// A place in inserted code that has a frame.
+pub struct Join {
+    /// The instruction in front of which it lies, and how far behind the start of [`Insertion::before`].
+    pub at: u32,
+    pub offset: u32,
+    pub frame: FullFrame,
 }
 
 /// What goes in front of an instruction.
