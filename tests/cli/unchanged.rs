@@ -58,7 +58,7 @@ fn rules(world: &World, lines: &str) {
 }
 
 fn printed(world: &World, jar: &str) -> String {
-    let args = ["-Xint", "-Xverify:all", "-Xlog:disable", "-jar", jar];
+    let args = ["-Xint", "-Xlog:disable", "-jar", jar];
     world.tool("java", &args).out
 }
 
@@ -365,4 +365,105 @@ fn points_whose_frames_have_dropped_this_do_not_take_it() {
             world.wove(&["verify", "out.jar"]);
         }
     }
+}
+
+const NULLS: &str = r#"
+import java.util.*;
+import java.util.function.*;
+
+public class Nulls {
+    static String kept;
+    String own;
+    int[][] cells = new int[2][];
+
+    interface Takes { long take(int a, long b, Object c, double d); }
+
+    static String none() { return null; }
+
+    void go() { own.length(); }
+
+    Nulls() { }
+
+    Nulls(int n) { this(); own = none(); }
+
+    Nulls(String s) { this(s.length()); }
+
+    static long loop(Takes takes, int n) {
+        long sum = 0;
+        for (int i = 0; i < n; i++) {
+            double half = i / 2.0;
+            Object more = i > 1 ? "s" : (Object) i;
+            sum += takes.take(i, sum, more, half) + (more.hashCode() & 0);
+            if (i == 2)
+                takes = null;
+        }
+        return sum;
+    }
+
+    static String caught(Map<String, List<String>> map, String key) {
+        try {
+            List<String> found = map.get(key);
+            String first = found.get(0);
+            return "got " + first.trim();
+        } catch (NullPointerException e) {
+            return "caught " + e.getMessage() + " at " + e.getStackTrace()[0];
+        } finally {
+            map = null;
+        }
+    }
+
+    static void said(Runnable runs) {
+        try {
+            runs.run();
+            System.out.println("fine");
+        } catch (NullPointerException e) {
+            System.out.println(e.getMessage() + " at " + e.getStackTrace()[0]);
+        }
+    }
+
+    public static void main(String[] args) {
+        String city = args.length > 5 ? args[0] : null;
+        List<String> names = args.length > 5 ? List.of() : null;
+        said(() -> kept.length());
+        said(() -> none().trim().length());
+        said(() -> new Nulls().go());
+        said(() -> new Nulls(1).go());
+        said(() -> new Nulls((String) null));
+        said(() -> new Nulls().cells[1].clone());
+        said(() -> loop((a, b, c, d) -> a + b, 2));
+        said(() -> loop((a, b, c, d) -> a + b, 5));
+        said(() -> System.out.println(city.charAt(3) + city.length()));
+        said(() -> names.add("x"));
+        said(() -> System.out.println(new StringBuilder("a").append(names.size()).append(1.5).append(2L)));
+        System.out.println(caught(new HashMap<>(), "a") + " " + caught(Map.of("a", List.of(" b ")), "a"));
+        System.out.println(caught(null, "a"));
+    }
+}
+"#;
+
+#[test]
+fn a_call_of_null_fails_where_it_stands() {
+    let world = world(&[("Nulls.java", NULLS)]);
+    let expected = printed(&world, "app.jar");
+    let because = "Cannot invoke \"String.charAt(int)\" because \"city\" is null at Nulls.";
+    assert!(expected.contains(because), "{expected}");
+    let at = "at = { call = { type = \"**\", method = \"*\" } }";
+    for lines in [
+        format!("{at}\nrecord = [\"result?\"]"),
+        format!("{at}\nbefore = \"hk.H.see(target?)\"\nafter = \"hk.H.see(result?)\""),
+    ] {
+        rules(&world, &lines);
+        let told = world.wove(&["app.jar", "out.jar"]);
+        assert!(told.err.contains("redirected"), "{told:?}");
+        assert_eq!(printed(&world, "out.jar"), expected, "{lines}");
+        world.wove(&["verify", "out.jar"]);
+    }
+    // Hooks of the methods, too, and what lies around lines.
+    let start = "version = 1\n\n[[library]]\npath = \"hooks.jar\"\n";
+    let all = format!(
+        "{start}\n[[aspect]]\nname = \"a\"\n{at}\nrecord = [\"result?\"]\n\n[[aspect]]\nname = \"b\"\nat = {{ line = true }}\nbefore = \"hk.H.see(this?)\"\n\n[[aspect]]\nname = \"c\"\nmatch = {{ type = \"**\", min-size = 0 }}\nrecord = [\"args\"]\n"
+    );
+    world.write("weave.toml", all);
+    world.wove(&["app.jar", "out.jar"]);
+    assert_eq!(printed(&world, "out.jar"), expected);
 }
