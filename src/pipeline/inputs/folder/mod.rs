@@ -365,7 +365,7 @@ impl<'a> Walk<'a, '_> {
         }
         if folder.cx.own.is_some() {
             let files = self.staging.output_files(folder.found);
-            reaches::check(&folder.name, &reaches::Output::Folder(files))?;
+            reaches::check(folder.name, &reaches::Output::Folder(files))?;
         }
         if let Some(map) = folder
             .job
