@@ -75,6 +75,9 @@ pub mod error {
 
 pub mod jvm {
     pub use crate::jvm::{Class, NEWEST_MAJOR, Scratch, adapter, library_type, scan, weave};
+    pub mod serial {
+        pub use crate::jvm::serial::declared;
+    }
     pub mod module_info {
         pub use crate::jvm::module_info::{add_package, add_requires};
     }

@@ -28,7 +28,9 @@ use weave::internals::aspect::bind::call::{Bound, Call, Dest, Hook, Keep, Operan
 use weave::internals::aspect::bind::reach::{LibraryType, Reach};
 use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
 use weave::internals::aspect::{advice, joinpoint, plan};
-use weave::internals::jvm::{Class, NEWEST_MAJOR, Scratch, adapter, library_type, scan, weave};
+use weave::internals::jvm::{
+    Class, NEWEST_MAJOR, Scratch, adapter, library_type, scan, serial, weave,
+};
 
 /// The woven class, and the methods left with their reasons.
 fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
@@ -1088,4 +1090,32 @@ impl joinpoint::Visitor for Shown<'_> {
         let shown = format!("{this}({parameters}){}{variadic}", of(&signature.result));
         self.0.push((method.name.to_owned(), shown));
     }
+}
+
+#[test]
+fn the_default_numbers_of_classes_are_those_that_the_jdk_computes() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm/Numbers.java");
+    let output = jdk("java")
+        .args(["--add-opens", "java.base/java.io=ALL-UNNAMED"])
+        .arg(source)
+        .arg(dir.path())
+        .output()
+        .expect("a JDK is installed");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    let mut wrong = Vec::new();
+    for (i, line) in told.lines().enumerate() {
+        let (number, name) = line.split_once(' ').unwrap();
+        let bytes = std::fs::read(dir.path().join(format!("{i}.class"))).unwrap();
+        let declared = serial::declared(&Class::parse(&bytes).unwrap()).unwrap();
+        // Of interfaces, enums and records as of all others: what is not asked for is computed like the rest.
+        if declared.default_number().to_string() != number {
+            wrong.push(name.to_owned());
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+    let count = told.lines().count();
+    assert!(count > 500, "{count} classes");
 }

@@ -189,6 +189,10 @@ pub enum Reason {
     HeldLock,
     /// The loader of its class does not see what the hooks are in.
     LibraryUnseen,
+    /// Its class's number for serialization would change, and cannot be written down.
+    SerialNumber,
+    /// The program may define the class hidden from its own bytes: there its name means another class.
+    DefinedHidden,
 }
 
 impl Reason {
@@ -232,6 +236,8 @@ impl Reason {
             Reason::MadeApart => "made-apart",
             Reason::HeldLock => "held-lock",
             Reason::LibraryUnseen => "library-unseen",
+            Reason::SerialNumber => "serial-number",
+            Reason::DefinedHidden => "defined-hidden",
             Reason::ExceptionUnnamed => "exception-unnamed",
             Reason::PointOfStruct => "point-of-struct",
             Reason::NoLines => "no-lines",
@@ -257,6 +263,8 @@ impl Reason {
                 | Reason::UnreadableBody
                 | Reason::NoCoreReference
                 | Reason::LibraryUnseen
+                | Reason::SerialNumber
+                | Reason::DefinedHidden
         )
     }
 }
@@ -283,6 +291,12 @@ impl fmt::Display for Reason {
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::LibraryUnseen => {
                 "the hooks lie in the application, which its class does not see from there"
+            }
+            Reason::SerialNumber => {
+                "synchronized, of a class whose field serialVersionUID is not `static final long`: its default number would change"
+            }
+            Reason::DefinedHidden => {
+                "its class may be defined hidden from its bytes (defineHiddenClass), where its name means another class"
             }
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
             Reason::NewerVersion => "a class file version newer than this weaver knows",

@@ -134,6 +134,12 @@ pub trait TypeDetails {
     fn is_hidden(&self) -> bool {
         false
     }
+    /// The classes that its code may define hidden from their own bytes (JVM), and others.
+    fn defines_hidden(&self, _: EachName<'_>) {}
+    /// Its code walks the stack, so what its methods do may depend on who calls them.
+    fn walks_stack(&self) -> bool {
+        false
+    }
 }
 
 /// A type whose static methods are called as hooks.

@@ -12,5 +12,6 @@ pub mod point;
 pub mod pointcut;
 pub mod rules;
 pub mod section;
+pub mod serial;
 pub mod structs;
 pub mod woven;

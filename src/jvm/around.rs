@@ -13,6 +13,7 @@ use crate::aspect::attempt::{Attempt, settle};
 use crate::aspect::bind::call::{Around, Bound, Call, Proceed, Source};
 use crate::aspect::bind::ty::{Signature, Ty};
 use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::serial::{FIELD, Said};
 use crate::bytes::{Cursor, modified_utf8};
 use crate::error::Result;
 use crate::jvm::adapter::put_attribute;
@@ -23,6 +24,7 @@ use crate::jvm::insn::op;
 use crate::jvm::lower::{self, AtStart};
 use crate::jvm::pool::{Additions, Known, tag};
 use crate::jvm::scan::{self, Copied};
+use crate::jvm::serial;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -35,9 +37,9 @@ const METAFACTORY_TYPE: &[u8] = b"(Ljava/lang/invoke/MethodHandles$Lookup;Ljava/
 const REF_INVOKE_STATIC: u8 = 6;
 const REF_INVOKE_SPECIAL: u8 = 7;
 
-/// Most constants that a split method adds besides those of calls: names of attributes, and a method for each `around` with one that
-/// returns null for it.
-const MAX_ADDITIONS: usize = 32;
+/// Most constants that a split method adds besides those of calls: names of attributes, a method for each `around` with one that
+/// returns null for it, and a field of the class.
+const MAX_ADDITIONS: usize = 32 + 5;
 
 /// Room that is left for what is woven into the class then.
 const ROOM: usize = 4 * lower::MAX_ADDITIONS as usize;
@@ -78,11 +80,16 @@ struct Splitting<'s, 'a> {
     /// Methods behind those that the class has.
     added: Vec<u8>,
     added_count: usize,
+    /// What the class says of its number for serialization; none, where nobody asks for that.
+    said: Option<Said>,
 }
 
 /// Splits the planned methods that have hooks in the places of their bodies, but for those that are left.
 pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> Result<Split> {
     let mut splitting = Splitting::new(class)?;
+    if !plan.has_no_serial_number {
+        splitting.said = Some(serial::declared(class)?.said());
+    }
     let mut split = Split {
         bytes: Vec::new(),
         plan: Plan::default(),
@@ -182,6 +189,7 @@ impl<'a> Splitting<'_, 'a> {
             bootstrap_count: 0,
             added: Vec::new(),
             added_count: 0,
+            said: None,
         };
         splitting.additions.reset(&class.pool);
         attributes(class.bytes, class.attributes, |a| {
@@ -217,6 +225,10 @@ impl<'a> Splitting<'_, 'a> {
         let code = class.code(info)?.ok_or(Reason::NoBody)?;
         if let Some(reason) = self.copied.refuses(class, info) {
             return Err(reason.into());
+        }
+        let loses_lock = info.access & (flag::SYNCHRONIZED | flag::PRIVATE) == flag::SYNCHRONIZED;
+        if loses_lock && self.said == Some(Said::Wrong) {
+            return Err(Reason::SerialNumber.into());
         }
         let whole = Whole {
             info,
@@ -525,27 +537,42 @@ impl<'a> Splitting<'_, 'a> {
         constant
     }
 
-    /// The class with these methods in the places of others.
+    /// The class with these methods in the places of others. A class without a number for serialization keeps the one that it had.
     fn class_file(mut self, changed: &FxHashMap<u32, Vec<u8>>) -> Result<Vec<u8>> {
+        if changed.is_empty() {
+            return Ok(self.class.bytes.to_vec());
+        }
+        let attributes = self.class_attributes()?;
+        let bytes = self.with_fields(changed, &attributes, None)?;
+        if self.said != Some(Said::Nothing) {
+            return Ok(bytes);
+        }
+        let number = serial::declared(self.class)?.default_number();
+        if serial::declared(&Class::parse(&bytes)?)?.default_number() == number {
+            return Ok(bytes);
+        }
+        let field = self.number_field(number);
+        self.with_fields(changed, &attributes, Some(&field))
+    }
+
+    /// The class's attributes, with their count in front.
+    fn class_attributes(&mut self) -> Result<Vec<u8>> {
         let class = self.class;
-        let Some(first) = class.methods.first().filter(|_| !changed.is_empty()) else {
-            return Ok(class.bytes.to_vec());
-        };
         let bootstraps = match self.bootstrap_count {
             0 => Vec::new(),
             count => [&count.to_be_bytes()[..], &self.bootstraps].concat(),
         };
-        let mut attributes_of = Vec::new();
+        let mut out = vec![0, 0];
         let (mut count, mut has_bootstraps) = (0u16, bootstraps.is_empty());
         attributes(class.bytes, class.attributes, |a| {
             match class.pool.utf8(a.name)? == b"BootstrapMethods" {
                 true => {
-                    put_attribute(&mut attributes_of, a.name, &bootstraps);
+                    put_attribute(&mut out, a.name, &bootstraps);
                     has_bootstraps = true;
                 }
                 false => {
                     let end = a.offset() + a.data.len();
-                    attributes_of.extend_from_slice(&class.bytes[a.start..end]);
+                    out.extend_from_slice(&class.bytes[a.start..end]);
                 }
             }
             count += 1;
@@ -553,15 +580,49 @@ impl<'a> Splitting<'_, 'a> {
         })?;
         if !has_bootstraps {
             let name = self.additions.shared_utf8(b"BootstrapMethods");
-            put_attribute(&mut attributes_of, name, &bootstraps);
+            put_attribute(&mut out, name, &bootstraps);
             count += 1;
         }
+        out[..2].copy_from_slice(&count.to_be_bytes());
+        Ok(out)
+    }
+
+    /// The `field_info` of the number for serialization (JVMS 4.5, 4.7.2).
+    fn number_field(&mut self, number: i64) -> Vec<u8> {
+        let value = (self.additions).shared(tag::LONG, &number.to_be_bytes());
+        let [name, descriptor, constant] =
+            [FIELD, "J", "ConstantValue"].map(|text| self.additions.shared_utf8(text.as_bytes()));
+        let access = flag::PRIVATE | flag::STATIC | flag::FINAL | flag::SYNTHETIC;
+        let mut field: Vec<u8> = [access, name, descriptor, 1]
+            .iter()
+            .flat_map(|n| n.to_be_bytes())
+            .collect();
+        put_attribute(&mut field, constant, &value.to_be_bytes());
+        field
+    }
+
+    fn with_fields(
+        &self,
+        changed: &FxHashMap<u32, Vec<u8>>,
+        attributes: &[u8],
+        field: Option<&[u8]>,
+    ) -> Result<Vec<u8>> {
+        let class = self.class;
         let methods = class.methods.len() + self.added_count;
         let mut out = class.bytes[..8].to_vec();
         out.extend_from_slice(&self.additions.count().to_be_bytes());
         out.extend_from_slice(&class.bytes[10..class.pool.end()]);
         out.extend_from_slice(self.additions.bytes());
-        out.extend_from_slice(&class.bytes[class.pool.end()..first.range.start - 2]);
+        let start = class.pool.end();
+        let interfaces = usize::from(Cursor::at(class.bytes, start + 6).be_u16()?);
+        let fields = start + 8 + 2 * interfaces;
+        let count = Cursor::at(class.bytes, fields).be_u16()? + u16::from(field.is_some());
+        out.extend_from_slice(&class.bytes[start..fields]);
+        out.extend_from_slice(&count.to_be_bytes());
+        // Methods follow the fields.
+        let end = (class.methods.first()).map_or(class.attributes, |first| first.range.start);
+        out.extend_from_slice(&class.bytes[fields + 2..end - 2]);
+        out.extend_from_slice(field.unwrap_or_default());
         out.extend_from_slice(&(methods as u16).to_be_bytes());
         for (index, method) in class.methods.iter().enumerate() {
             match changed.get(&(index as u32)) {
@@ -570,8 +631,7 @@ impl<'a> Splitting<'_, 'a> {
             }
         }
         out.extend_from_slice(&self.added);
-        out.extend_from_slice(&count.to_be_bytes());
-        out.extend_from_slice(&attributes_of);
+        out.extend_from_slice(attributes);
         Ok(out)
     }
 }

@@ -32,6 +32,18 @@ pub fn put_lines(out: &mut Vec<u8>, data: &[u8], layout: &Layout, early: &[u32])
     Ok(first.1)
 }
 
+/// A method's frames; empty where it has none.
+pub fn stack_map<'a>(class: &Class<'a>, code: &Code<'a>) -> Result<&'a [u8]> {
+    let mut found: &[u8] = &[];
+    attributes(class.bytes, code.attributes, |a| {
+        if class.pool.which(a.name) == Some(Known::StackMapTable) {
+            found = a.data;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// The line of a method's first instruction that has one, or 0.
 pub fn first_line(class: &Class<'_>, code: &Code<'_>) -> Result<u16> {
     let mut line = 0;

@@ -197,6 +197,12 @@ impl Snippet {
         self.variable((op::ISTORE, op::ISTORE_0), kind, slot, kind.words(), 0);
     }
 
+    /// A local variable holds its object no longer.
+    pub fn forget(&mut self, slot: u16) {
+        self.op(op::ACONST_NULL, 0, 1);
+        self.store(Kind::REFERENCE, slot);
+    }
+
     /// Drops a value, if there is one.
     pub fn pop(&mut self, words: u32) {
         match words {

@@ -449,6 +449,11 @@ impl<'a> Lowering<'_, 'a> {
         };
         self.build_snippets(section, body.own, additions, &mut scratch.snippets)?;
         self.place(entries, scratch);
+        let meets =
+            self.class.major >= 50 && (self.points).is_some_and(|points| !points.joins.is_empty());
+        if meets && self.tables.has_stack_map {
+            scratch.frames = self.expand_frames(&parameters, additions)?;
+        }
         let adds_frames =
             !(scratch.snippets.joins.is_empty() && scratch.snippets.caught.is_empty());
         if let Some(own) = body.own
@@ -462,6 +467,14 @@ impl<'a> Lowering<'_, 'a> {
             self.join(own, &parameters, additions, scratch)?;
         }
         self.fit(entries, &parameters, additions, scratch)?;
+        if let Some(points) = self.points.filter(|_| meets) {
+            scratch
+                .joins
+                .extend(points.joins.iter().map(|join| FullFrame {
+                    pc: scratch.layout.target(join.at) + join.offset,
+                    ..join.frame.clone()
+                }));
+        }
         let handler = match scratch.snippets.handler.len() {
             0 => None,
             _ => Some(self.handler(&body, scratch, additions)?),
@@ -969,7 +982,8 @@ impl<'a> Lowering<'_, 'a> {
                     if scratch.frames.is_empty() && !is_spelt {
                         frames::relocate(out, a.data, layout, handlers.first())
                     } else {
-                        put_spelt_frames(scratch, handlers, self.bound.is_some(), out)
+                        let compact = self.bound.is_some() || self.points.is_some();
+                        put_spelt_frames(scratch, handlers, compact, out)
                     }
                 }
                 Known::LineNumberTable => put_lines(out, a.data, layout, early).map(|first| {

@@ -17,6 +17,7 @@ use crate::edit::ByPc;
 use crate::error::Result;
 use crate::jvm::class::{Class, Code, MethodInfo, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::frames::FullFrame;
 use crate::jvm::insn::{self, op};
 use crate::jvm::points;
 use crate::jvm::pool::{Additions, tag};
@@ -44,6 +45,16 @@ pub struct Insertions {
     pub at: ByPc<Insertion>,
     /// How many local variables there are more.
     pub locals: u16,
+    /// Where branches in it meet; none where classes have no frames.
+    pub joins: Vec<Join>,
+}
+
+/// A place in inserted code that has a frame.
+pub struct Join {
+    /// The instruction in front of which it lies, and how far behind the start of [`Insertion::before`].
+    pub at: u32,
+    pub offset: u32,
+    pub frame: FullFrame,
 }
 
 /// What goes in front of an instruction.
@@ -172,6 +183,10 @@ impl<'m, 'a> Method<'m, 'a> {
                 self.more(at, &placed, &mut before, additions);
             }
             all.locals = all.locals.max(saved.words as u16);
+            match behind.is_empty() {
+                true => saved.forget(&mut before),
+                false => saved.forget(&mut behind),
+            }
             let len = insn::at(self.code.insns, at)?.len;
             if !before.is_empty() {
                 all.at.entry(at).before.append(&before);
@@ -213,6 +228,9 @@ impl<'m, 'a> Method<'m, 'a> {
                 out.load(kind, slot);
                 self.call(at, placed, constant, out, additions);
                 out.load(kind, slot);
+                if kind == Kind::REFERENCE {
+                    out.forget(slot);
+                }
             }
         }
     }
@@ -325,6 +343,15 @@ impl Saved {
         }
         self.from = from;
         self.words = self.kinds.iter().map(|kind| kind.words()).sum();
+    }
+
+    /// The variables hold these values no longer than the stack does.
+    fn forget(&self, out: &mut Snippet) {
+        for n in self.from..self.kinds.len() {
+            if self.kinds[n] == Kind::REFERENCE {
+                out.forget(self.slot(n));
+            }
+        }
     }
 
     fn load(&self, placed: &Placed, out: &mut Snippet) {

@@ -7,6 +7,7 @@ use crate::aspect::joinpoint::EachName;
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::bytes::{Cursor, modified_utf8, mutf8};
 use crate::error::Result;
+use crate::jvm::attributes::stack_map;
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::constructor::{self, Initialisation};
 use crate::jvm::frames::{self, item};
@@ -135,14 +136,7 @@ pub fn initialisation(
     if class.pool.utf8(method.name)? != b"<init>" {
         return Ok(Ok(None));
     }
-    let mut stack_map: &[u8] = &[];
-    attributes(class.bytes, code.attributes, |a| {
-        if class.pool.which(a.name) == Some(Known::StackMapTable) {
-            stack_map = a.data;
-        }
-        Ok(())
-    })?;
-    let found = settle(constructor::analyse(class, code, stack_map))?;
+    let found = settle(constructor::analyse(class, code, stack_map(class, code)?))?;
     Ok(found.map(Some))
 }
 

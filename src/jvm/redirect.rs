@@ -28,7 +28,7 @@ use crate::jvm::insn::op;
 use crate::jvm::lower;
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::write::{NEWEST_MAJOR, Scratch, weave};
-use crate::jvm::{place, points, scan};
+use crate::jvm::{nulls, place, points, scan};
 use rustc_hash::FxHashMap;
 
 /// Most constants that a redirected call adds: those of a method, and its class's two.
@@ -66,8 +66,8 @@ pub fn redirect(class: &Class<'_>, plan: &Plan) -> Result<WithRedirects> {
             return Ok(out);
         }
         let bytes = in_place(class, plan, kept, &mut out.left)?;
-        let (bytes, failed) = match kept_points(plan, &bytes.1) {
-            true => around_points(&bytes.0, plan, &bytes.1)?,
+        let (bytes, failed) = match changes_code(plan, &bytes.1) {
+            true => around_points(class, &bytes.0, plan, &bytes.1)?,
             false => (bytes.0, vec![]),
         };
         if failed.is_empty() {
@@ -85,6 +85,12 @@ fn placed<'p>(plan: &'p Plan, call: &Redirected) -> Option<&'p Placed> {
 /// Whether some of these put something around a point.
 fn kept_points(plan: &Plan, calls: &[Redirected]) -> bool {
     calls.iter().any(|call| placed(plan, call).is_some())
+}
+
+/// Whether code goes in front of some of these or behind them.
+fn changes_code(plan: &Plan, calls: &[Redirected]) -> bool {
+    let fails = |call: &Redirected| nulls::may_fail(&plan.redirects[call.redirect as usize]);
+    kept_points(plan, calls) || calls.iter().any(fails)
 }
 
 /// The calls that can be put where they are planned; the others are noted.
@@ -198,8 +204,14 @@ fn put_class(class: &Class<'_>, additions: &Additions, rest: &[u8], out: &mut Ve
 /// Methods that cannot have what they should at their points, and why.
 type Failed = Vec<(u32, Reason)>;
 
-/// The class with what lies in front of points and behind them, and the methods that cannot have it.
-fn around_points(bytes: &[u8], plan: &Plan, calls: &[Redirected]) -> Result<(Vec<u8>, Failed)> {
+/// The class with what lies in front of points and behind them, and the methods that cannot have it. `original` has the calls as
+/// they were.
+fn around_points(
+    original: &Class<'_>,
+    bytes: &[u8],
+    plan: &Plan,
+    calls: &[Redirected],
+) -> Result<(Vec<u8>, Failed)> {
     let class = Class::parse(bytes)?;
     let class = &class;
     let mut additions = Additions::default();
@@ -207,52 +219,76 @@ fn around_points(bytes: &[u8], plan: &Plan, calls: &[Redirected]) -> Result<(Vec
     let mut scratch = lower::Scratch::default();
     let (mut tail, mut failed) = (Vec::new(), Vec::new());
     let mut copied = class.pool.end();
+    let copied_elsewhere = scan::Copied::of(original);
     for calls in calls.chunk_by(|a, b| a.index == b.index) {
         let index = calls[0].index;
         let method = &class.methods[index as usize];
         let (Some(code), Some(range)) = (class.code(method)?, &method.code) else {
             continue;
         };
-        let calls: Vec<(Redirected, &Redirect)> = (calls.iter())
-            .filter(|call| placed(plan, call).is_some())
+        let all: Vec<(Redirected, &Redirect)> = (calls.iter())
             .map(|call| (*call, &*plan.redirects[call.redirect as usize]))
             .collect();
-        if calls.is_empty() {
-            continue;
-        }
+        let calls: Vec<(Redirected, &Redirect)> = (all.iter())
+            .filter(|(_, redirect)| redirect.placed.is_some())
+            .copied()
+            .collect();
         let most = place::constants_needed(&calls) + usize::from(lower::MAX_ADDITIONS);
         if usize::from(additions.room()) < most {
-            failed.push((index, Reason::PoolFull));
+            if !calls.is_empty() {
+                failed.push((index, Reason::PoolFull));
+            }
             continue;
         }
-        let insertions = place::Method::new(class, method, code)?.insertions(
-            &calls,
-            &mut additions,
-            |redirect, additions| place::called(class, redirect, additions),
-        )?;
-        if insertions.at.is_empty() {
-            continue;
-        }
-        let planned = Planned::bare(0, index);
-        let wanted = lower::Wanted {
-            planned: &planned,
-            bound: None,
-            constants: lower::Constants::default(),
-            points: Some(&insertions),
-        };
-        tail.extend_from_slice(&class.bytes[copied..range.start]);
-        copied = range.start;
-        let lowered = lower::lower(
-            class,
-            method,
-            &wanted,
-            &mut additions,
-            &mut scratch,
-            &mut tail,
-        );
-        match settle(lowered).map_err(|e| e.in_method(class.method_label(method)))? {
-            Ok(_) => copied = range.end,
-            Err(reason) => failed.push((index, reason)),
+        let at = place::Method::new(class, method, code)?;
+        // Where there is no room for looks for null, a call of null fails in another place than before.
+        for looks in [copied_elsewhere.refuses(original, method).is_none(), false] {
+            let (mark, len) = (additions.mark(), tail.len());
+            let mut insertions = at.insertions(&calls, &mut additions, |redirect, additions| {
+                place::called(class, redirect, additions)
+            })?;
+            if looks {
+                let was = original.code(&original.methods[index as usize])?;
+                let was = was.map_or(&[][..], |was| was.insns);
+                nulls::put(
+                    class,
+                    method,
+                    (&code, was),
+                    &all,
+                    &mut additions,
+                    &mut insertions,
+                )?;
+            }
+            if insertions.at.is_empty() {
+                break;
+            }
+            let planned = Planned::bare(0, index);
+            let mut constants = lower::Constants::default();
+            if !insertions.joins.is_empty() {
+                constants.stack_map_table = additions.shared_utf8(b"StackMapTable");
+            }
+            let wanted = lower::Wanted {
+                planned: &planned,
+                bound: None,
+                constants,
+                points: Some(&insertions),
+            };
+            tail.extend_from_slice(&class.bytes[copied..range.start]);
+            let (own, out) = (&mut additions, &mut tail);
+            let lowered = lower::lower(class, method, &wanted, own, &mut scratch, out);
+            match settle(lowered).map_err(|e| e.in_method(class.method_label(method)))? {
+                Ok(_) => {
+                    copied = range.end;
+                    break;
+                }
+                Err(reason) => {
+                    tail.truncate(len);
+                    additions.rollback(mark);
+                    if !looks && !calls.is_empty() {
+                        failed.push((index, reason));
+                    }
+                }
+            }
         }
     }
     tail.extend_from_slice(&class.bytes[copied..]);
@@ -398,6 +434,14 @@ fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
     let mut slot = 0;
     for kind in taken.iter().filter_map(Kind::of) {
         out.load(kind, slot);
+        slot += kind.words() as u16;
+    }
+    // An interpreter's frame keeps what lies in its variables: an argument would live for as long as the call runs.
+    let mut slot = 0;
+    for kind in taken.iter().filter_map(Kind::of) {
+        if kind == Kind::REFERENCE {
+            out.forget(slot);
+        }
         slot += kind.words() as u16;
     }
     let tag = match callee.owner_is_interface {

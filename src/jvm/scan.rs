@@ -10,12 +10,14 @@ use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
+use crate::jvm::hidden;
 use crate::jvm::insn::op;
 use crate::jvm::kotlin::Inlined;
 use crate::jvm::points;
 use crate::jvm::pool::Known;
 use crate::jvm::signature;
 use crate::jvm::sites;
+use crate::jvm::stack;
 
 /// Shows the class and, if the visitor wants them, its methods.
 pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
@@ -94,6 +96,14 @@ impl TypeDetails for Class<'_> {
 
     fn supertypes(&self, each: EachName<'_>) {
         Class::supertypes(self, each);
+    }
+
+    fn defines_hidden(&self, each: EachName<'_>) {
+        hidden::defined(self, each);
+    }
+
+    fn walks_stack(&self) -> bool {
+        stack::is_walked(&self.pool)
     }
 
     fn owner(&self) -> Option<Owner> {

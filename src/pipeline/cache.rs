@@ -290,6 +290,9 @@ pub(crate) fn types(hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
     for name in hierarchy.structs.all_hidden() {
         update(&mut context, name.as_bytes());
     }
+    for name in &hierarchy.defined_hidden {
+        update(&mut context, name.as_bytes());
+    }
     if let Some(own) = own {
         own.digest(&mut |part| update(&mut context, part));
     }

@@ -34,6 +34,7 @@ struct Found {
     structs: Vec<(Box<str>, bool)>,
     /// Types of .NET that only subtypes of others see.
     hidden: Vec<Box<str>>,
+    defined_hidden: Vec<Box<str>>,
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
     declared: Vec<(Code, Box<str>, Declared)>,
@@ -47,6 +48,7 @@ impl Found {
         self.supertypes.extend(other.supertypes);
         self.structs.extend(other.structs);
         self.hidden.extend(other.hidden);
+        self.defined_hidden.extend(other.defined_hidden);
         self.hooks.extend(other.hooks);
         self.declared.extend(other.declared);
         self.members.extend(other.members);
@@ -65,6 +67,7 @@ impl Found {
             supertypes: collector.supertypes,
             structs: collector.structs,
             hidden: collector.hidden,
+            defined_hidden: collector.defined_hidden,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
     }
@@ -118,6 +121,7 @@ pub(crate) fn build(
             structs.add(name, by_ref_like);
         }
         found.hidden.into_iter().for_each(|name| structs.hide(name));
+        hierarchy.defined_hidden.extend(found.defined_hidden);
         for (name, supertypes) in found.supertypes {
             if is_library {
                 catalogs.add_library_type(&name);

@@ -3,8 +3,11 @@
 use crate::aspect::bind::reach::Reach;
 use crate::aspect::pointcut::Hierarchy;
 use crate::container::folder;
+use crate::container::stage::Staged;
+use crate::container::zip::Archive;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::context::{Context, Platform};
+use crate::pipeline::format::Format;
 use crate::pipeline::hierarchy;
 use crate::pipeline::inputs::file::weave_file;
 use crate::pipeline::inputs::folder::weave_folder;
@@ -15,6 +18,7 @@ use crate::pipeline::library::embedded::is_of_runtime;
 use crate::pipeline::outcome::{Outcome, WarningKind};
 use crate::pipeline::own::{Catalogs, Embedded, Own, library_types};
 use crate::pipeline::publish::staged_folder::remove_stale;
+use crate::pipeline::reaches;
 use crate::printable::printable;
 use rustc_hash::FxHashMap;
 use std::fs::Metadata;
@@ -89,8 +93,14 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     } else {
         let meter = Meter::new(progress, metadata.len());
         // All inputs are closed by now: Windows replaces no file that is mapped.
-        let staged = weave_file(&cx, &mut ledger, &meter, job)?;
+        let mut staged = weave_file(&cx, &mut ledger, &meter, job)?;
         cx.check_own()?;
+        // The artifact comes last.
+        if let (Some(output), Some(artifact), true) =
+            (&job.output, staged.last_mut(), own.is_some())
+        {
+            check_archive(output, artifact)?;
+        }
         for staged in staged {
             staged.commit()?;
         }
@@ -106,6 +116,18 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     outcome.idle = job.matcher.idle(&ledger.matched);
     outcome.output = job.output.clone().filter(|_| !outcome.refused);
     Ok(outcome)
+}
+
+/// Fails where an archive's own layout keeps woven code from what it calls.
+fn check_archive(output: &Path, artifact: &mut Staged) -> Result<()> {
+    let bytes = artifact.written()?;
+    match Format::of(&bytes) {
+        Format::Zip => {
+            let archive = Archive::open(&bytes)?;
+            reaches::check(&artifact_name(output), &reaches::Output::Archive(&archive))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The note about structs that absent assemblies define.

@@ -133,6 +133,29 @@ fn a_boot_jar_has_own_hooks_where_they_see_the_application() {
 }
 
 #[test]
+fn what_would_not_find_its_hook_is_not_written() {
+    let world = launched("BOOT-INF");
+    // The hook lies at the root, where the launcher's loader finds it, and not what it takes.
+    world.tool("jar", &["uf", "app.jar", "-C", "th", "."]);
+    world.write(
+        "weave.toml",
+        RULES.replace("\"th.jar\"", "\"th.jar\"\nembed = false"),
+    );
+    let told = world.weave(&["app.jar", "out.jar"]);
+    assert_eq!(told.status, 1, "{told:?}");
+    let why = "woven code would not find what it calls, so nothing is written: out.jar!/th/H.class: th/H needs shop/App, which lies where it does not look";
+    assert!(told.err.contains(why), "{told:?}");
+    assert!(!world.at("out.jar").exists());
+    // The same in a folder.
+    std::fs::create_dir_all(world.at("home/lib")).unwrap();
+    std::fs::rename(world.at("app.jar"), world.at("home/lib/app.jar")).unwrap();
+    let told = world.weave(&["home", "out"]);
+    assert_eq!(told.status, 1, "{told:?}");
+    assert!(told.err.contains("th/H needs shop/App"), "{told:?}");
+    assert!(!world.at("out").exists());
+}
+
+#[test]
 fn a_war_that_starts_itself_starts_woven() {
     let world = launched("WEB-INF");
     world.wove(&["app.jar", "out.war"]);

@@ -4,6 +4,8 @@ mod apks;
 mod artifacts;
 mod assemblies;
 mod builds;
+#[path = "../support/class_file.rs"]
+mod class_file;
 mod debugging;
 mod exports;
 mod failures;
@@ -21,6 +23,7 @@ mod support;
 mod tools;
 #[path = "../support/tree.rs"]
 mod tree;
+mod unchanged;
 #[allow(dead_code)]
 #[path = "../support/zipgen.rs"]
 mod zipgen;

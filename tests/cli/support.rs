@@ -11,6 +11,7 @@ use weave::internals::container::zip::{Archive, Codec};
 use weave::internals::symbols::Symbols;
 
 /// What a command printed, and its exit status.
+#[derive(Debug)]
 pub struct Ran {
     pub status: i32,
     pub out: String,

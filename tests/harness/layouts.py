@@ -3,8 +3,8 @@
 
     layouts.py [--everyday | --full] [--only NAME]...
 
-Names: boot4, boot4_exploded, boot35, quarkus, felix, tomcat (a war and an exploded web application in a server's folder). Servers are
-asked over HTTP. Each is woven with `pack:all`, with a hook that takes the program's own type, with recorded calls and with a chain over a
+Names: boot4, boot4_exploded, boot35, quarkus, felix, tomcat (a war and an exploded web application in a server's folder), jetty, ear
+(packed and exploded, with the loaders that servers make). Servers are asked over HTTP. Each is woven with `pack:all`, with a hook that takes the program's own type, with recorded calls and with a chain over a
 type of the program: the answer is the unwoven one, the hook is called, and the values are in the trace. `weave verify` finds nothing that
 woven code does not see. Plug-in loaders, named modules and `jlink` are in `tests/cli/layouts.rs`.
 """
@@ -22,6 +22,7 @@ from servers import Program
 SOURCES = ROOT / "tests" / "programs" / "layouts"
 BOOT = {"boot4": ("webmvc", "4.0.7"), "boot35": ("web", "3.5.8")}
 TOMCAT = "org.apache.tomcat.embed:tomcat-embed-core:11.0.8"
+JETTY = [f"org.eclipse.jetty.ee10:jetty-ee10-{part}:12.0.14" for part in ("webapp", "annotations")]
 RUNNER = "io.quarkus:quarkus-bootstrap-runner:3.33.2"
 FELIX = "org.apache.felix:org.apache.felix.framework:7.0.5:jar:"
 
@@ -235,8 +236,34 @@ def tomcat(score, folder):
     judge(score, "tomcat, exploded", exploded, plain, lambda java, home, here: [java, "-cp", path, "Tomcat", home / "webapps" / "shop", here], asked)
 
 
-EVERY = {f.__name__: f for f in (felix, quarkus, boot4, tomcat, boot4_exploded, boot35)}
+def jetty(score, folder):
+    jars = sorted(corpora.resolved("layouts-jetty", JETTY).glob("*.jar"))
+    classes = compile(folder / "classes", [SOURCES / "web" / "Hello.java", SOURCES / "Stock.java"], jars)
+    server = compile(folder / "server", [SOURCES / "web" / "Jetty.java"], jars)
+    hooks(folder, classes)
+    path = os.pathsep.join(map(str, [server, *jars]))
+    war = zipped(folder / "shop.war", tree(classes, "WEB-INF/classes/"), "Manifest-Version: 1.0\n\n")
+    judge(score, "jetty, war", folder, war, lambda java, app, here: [java, "-cp", path, "Jetty", app, here], asked)
+
+
+def ear(score, folder):
+    server = compile(folder / "server", [SOURCES / "ear" / "Ear.java"], [])
+    stock = jar(folder / "s", [SOURCES / "Stock.java"], folder / "parts" / "lib" / "stock.jar")
+    main_class = compile(folder / "m", [SOURCES / "Main.java"], [stock])
+    zipped(folder / "parts" / "web.war", tree(main_class, "WEB-INF/classes/"), "Manifest-Version: 1.0\n\n")
+    description = folder / "parts" / "META-INF" / "application.xml"
+    description.parent.mkdir()
+    description.write_text("<application><module><web><web-uri>web.war</web-uri><context-root>/</context-root></web></module></application>")
+    hooks(folder, stock)
+    command = lambda java, app, here: [java, "-cp", server, "Ear", app, here]
+    judge(score, "ear", folder, zipped(folder / "shop.ear", tree(folder / "parts")), command)
+    exploded = fresh(folder / "exploded")
+    hooks(exploded, stock)
+    judge(score, "ear, exploded", exploded, (folder / "parts").rename(exploded / "shop"), command)
+
+
+EVERY = {f.__name__: f for f in (felix, ear, quarkus, boot4, tomcat, jetty, boot4_exploded, boot35)}
 
 
 if __name__ == "__main__":
-    main(lambda: corpora.run_chosen(__doc__, EVERY, {"tomcat", "boot4_exploded", "boot35"}, "layouts"))
+    main(lambda: corpora.run_chosen(__doc__, EVERY, {"tomcat", "jetty", "boot4_exploded", "boot35"}, "layouts"))

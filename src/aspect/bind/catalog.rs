@@ -55,6 +55,8 @@ pub enum Given {
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
     pub is_public: bool,
+    /// Its code walks the stack.
+    pub walks_stack: bool,
     /// Its methods, by hashes of name and descriptor, ascending, and whether they are public.
     methods: Vec<(u64, bool)>,
 }
@@ -244,6 +246,8 @@ pub struct Collector<'w> {
     pub structs: Vec<(Box<str>, bool)>,
     /// The types that only subtypes of others see (.NET).
     pub hidden: Vec<Box<str>>,
+    /// The classes that may be defined hidden from their own bytes (JVM).
+    pub defined_hidden: Vec<Box<str>>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
     /// All types, if chains are about them.
@@ -267,6 +271,7 @@ impl<'w> Collector<'w> {
             supertypes: Vec::new(),
             structs: Vec::new(),
             hidden: Vec::new(),
+            defined_hidden: Vec::new(),
             types: Vec::new(),
             members: Vec::new(),
             has_members: false,
@@ -304,6 +309,8 @@ impl Visitor for Collector<'_> {
         if ty.details.is_hidden() {
             self.hidden.push(ty.name.into());
         }
+        let defined_hidden = &mut self.defined_hidden;
+        (ty.details).defines_hidden(&mut |name| defined_hidden.push(name.into()));
         if let Some(by_ref_like) = ty.details.ref_struct() {
             self.structs.push((ty.name.into(), by_ref_like));
         }
@@ -316,6 +323,7 @@ impl Visitor for Collector<'_> {
         if self.collect.declared {
             let declared = Declared {
                 is_public: ty.access == Access::Public,
+                walks_stack: ty.details.walks_stack(),
                 methods: Vec::new(),
             };
             self.declared.push((ty.name.into(), declared));

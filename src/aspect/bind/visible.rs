@@ -24,8 +24,9 @@ const WITHOUT_SUBTYPES: [&str; 8] = [
 ];
 
 /// Methods of the JDK that look at who calls them: those with `@CallerSensitive` in JDK 17 and 25 (`java.base`, `java.logging`,
-/// `java.sql`), and the signature-polymorphic ones (JVMS 2.9.3). `*`: all of the class.
-const CALLER_SENSITIVE: [(&str, &[&str]); 34] = [
+/// `java.sql`), those that walk the stack, among them loggers, which name their caller, and the signature-polymorphic ones
+/// (JVMS 2.9.3). `*`: all of the class.
+const CALLER_SENSITIVE: [(&str, &[&str]); 36] = [
     ("java/io/ObjectStreamClass", &["forClass"]),
     ("java/io/ObjectStreamField", &["getType"]),
     (
@@ -78,7 +79,17 @@ const CALLER_SENSITIVE: [(&str, &[&str]); 34] = [
         "java/lang/System",
         &["getLogger", "load", "loadLibrary", "setSecurityManager"],
     ),
-    ("java/lang/Thread", &["getContextClassLoader"]),
+    ("java/lang/System$Logger", &["log"]),
+    (
+        "java/lang/Thread",
+        &[
+            "dumpStack",
+            "getAllStackTraces",
+            "getContextClassLoader",
+            "getStackTrace",
+        ],
+    ),
+    ("java/lang/Throwable", &["fillInStackTrace"]),
     ("java/lang/foreign/AddressLayout", &["withTargetLayout"]),
     (
         "java/lang/foreign/Linker",
@@ -150,7 +161,18 @@ const CALLER_SENSITIVE: [(&str, &[&str]); 34] = [
     ),
     (
         "java/util/logging/Logger",
-        &["getAnonymousLogger", "getLogger"],
+        &[
+            "config",
+            "fine",
+            "finer",
+            "finest",
+            "getAnonymousLogger",
+            "getLogger",
+            "info",
+            "log",
+            "severe",
+            "warning",
+        ],
     ),
 ];
 
@@ -170,7 +192,7 @@ pub struct Visible<'v> {
 }
 
 impl Visible<'_> {
-    /// Whether a method looks at who calls it: of the type that the call names, or of one above it.
+    /// Whether a method looks at who calls it, or may: of the type that the call names, or of one above it.
     pub fn is_caller_sensitive(&self, named: Named<'_>) -> bool {
         let lists = |owner: &str| {
             let all = CALLER_SENSITIVE.iter();
@@ -179,7 +201,12 @@ impl Visible<'_> {
                 .flat_map(|(_, names)| *names);
             own.any(|&name| name == "*" || name == named.name)
         };
-        self.above(named.owner).into_iter().any(lists)
+        let walks = |owner: &str| {
+            let declared = self.catalog.declared(owner);
+            declared.is_some_and(|declared| declared.walks_stack)
+        };
+        let mut above = self.above(named.owner).into_iter();
+        above.any(|owner| lists(owner) || walks(owner))
     }
 
     /// A type and those above it, as far as they are known.

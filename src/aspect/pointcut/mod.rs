@@ -25,6 +25,7 @@ use prefilter::Prefilter;
 use restored::Restored;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,6 +47,8 @@ pub struct Hierarchy {
     pub supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>,
     /// The structs of .NET.
     pub structs: Arc<Structs>,
+    /// The classes that the program may define hidden from their own bytes (JVM), among other names.
+    pub defined_hidden: BTreeSet<Box<str>>,
     /// For each `extends` that was asked about (matcher and place of the selector), how a type and those above it stand to it.
     hits: Mutex<FxHashMap<(u64, usize), Arc<TypeHits>>>,
 }

@@ -128,7 +128,7 @@ impl<'a> Lowering<'_, 'a> {
             return Err(Reason::PoolFull.into());
         }
         let mut initial = self.listed(parameters, additions);
-        if self.is_constructor
+        if self.class.pool.utf8(self.method.name)? == b"<init>"
             && let Some(this) = initial.first_mut()
         {
             *this = (frames::item::UNINITIALIZED_THIS, 0);

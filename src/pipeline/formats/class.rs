@@ -2,9 +2,11 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::call::Call;
+use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::Visitor;
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::{ArtifactMatcher, GENERATED};
+use crate::aspect::serial::may_have_default_number;
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm;
@@ -63,6 +65,8 @@ pub(crate) fn plan_class<'a>(
     };
     let mut plan = plan(cx, matcher, &base_of, scanned, scan)?;
     leave_unseen(cx, &class, &mut plan, unseen)?;
+    leave_hidden(cx, &class, &mut plan)?;
+    plan.has_no_serial_number = !may_have_default_number(cx.hierarchy, &name);
     let is_touched = !plan.is_empty() || !plan.matched.is_empty();
     Ok(is_touched.then_some(PlannedClass { class, plan }))
 }
@@ -160,6 +164,35 @@ fn leave_unseen(
     });
     let left: Vec<_> = left.map(|&call| (call, reason)).collect();
     plan.leave_calls(&left, name)
+}
+
+/// Leaves what would name the class in a descriptor, where that means another class: its bytes are defined hidden.
+fn leave_hidden(cx: &Context<'_>, class: &jvm::Class<'_>, plan: &mut Plan) -> Result<()> {
+    let name = class.name();
+    if !cx.hierarchy.defined_hidden.contains(&*name) {
+        return Ok(());
+    }
+    let own = Ty::class(&name);
+    let reason = Reason::DefinedHidden;
+    let describe = |_, index| {
+        let (name, descriptor) = class.describe(index)?;
+        Ok(name + &descriptor)
+    };
+    let names = |call: &Call| {
+        call.hook.parameters.contains(&own) || call.hook.links.iter().any(|link| link.owner == own)
+    };
+    let leaves = |plan: &Plan, planned: &Planned| {
+        let bound = plan.bound(planned);
+        bound.is_some_and(|bound| bound.around.is_some() || bound.all().any(names))
+    };
+    plan.leave_methods(reason, leaves, describe)?;
+    let left = plan.calls.iter().filter(|call| {
+        let redirect = &plan.redirects[call.redirect as usize];
+        let callee = &redirect.callee;
+        callee.result == own || callee.taken().contains(&own) || redirect.calls().any(names)
+    });
+    let left: Vec<_> = left.map(|&call| (call, reason)).collect();
+    plan.leave_calls(&left, describe)
 }
 
 /// The class with the planned calls redirected, if any can be; those that cannot leave the plan.

@@ -106,6 +106,17 @@ impl StagedFolder {
         Ok(path)
     }
 
+    /// The announced files: their names, and where they lie now.
+    pub(crate) fn announced(&self) -> Vec<(String, PathBuf)> {
+        let place = |name: &String| {
+            let staged = self.temporary.path().join(name);
+            let there = || self.target.join(name);
+            let path = if staged.exists() { staged } else { there() };
+            (name.clone(), path)
+        };
+        self.names.iter().map(place).collect()
+    }
+
     /// Whether the target has these bytes where an announced file goes. Such a file need not be written: it stays, with its time,
     /// so that what follows in a build sees what changed. To read one takes a fraction of the time that a new one does.
     pub(crate) fn has<B: AsRef<[u8]>>(

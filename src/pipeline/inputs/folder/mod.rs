@@ -33,6 +33,7 @@ use crate::pipeline::library::layout::{
 use crate::pipeline::native::Native;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::publish::staged_folder::is_temporary;
+use crate::pipeline::reaches;
 use crate::symbols::{self, Symbols};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -361,6 +362,10 @@ impl<'a> Walk<'a, '_> {
         }
         if !in_place {
             self.staging.copy_rest(folder.found)?;
+        }
+        if folder.cx.own.is_some() {
+            let files = self.staging.output_files(folder.found);
+            reaches::check(folder.name, &reaches::Output::Folder(files))?;
         }
         if let Some(map) = folder
             .job

@@ -113,6 +113,22 @@ impl Staging {
         copied.into_iter().collect()
     }
 
+    /// The files that the output will have, as far as they are of this job: their names, and where they lie now.
+    pub(crate) fn output_files(&self, all: &[Found]) -> Vec<(String, PathBuf)> {
+        let Some(folder) = &self.folder else {
+            return Vec::new();
+        };
+        let announced = folder.announced();
+        let known: FxHashSet<&str> = announced.iter().map(|(name, _)| &**name).collect();
+        // In place the others stay.
+        let others = all
+            .iter()
+            .filter(|found| !known.contains(&*found.name) && !self.written.contains(&found.name));
+        let others = others.map(|found| (found.name.clone(), found.path.clone()));
+        let others: Vec<_> = others.collect();
+        announced.into_iter().chain(others).collect()
+    }
+
     /// Puts everything in its place.
     pub(crate) fn commit(self) -> Result<()> {
         self.folder.map_or(Ok(()), StagedFolder::commit)

@@ -1,0 +1,158 @@
+//! A call of null that is redirected fails as it did: where it stands, with the JDK's text that says what is null.
+//!
+//! ```text
+//!     [arguments to variables]; dup; ifnonnull L; dup; [arguments]; invokevirtual callee; [pop]
+//!     L: [arguments]; invokestatic call
+//! ```
+//!
+//! That text (JEP 358) is about the instruction that failed and the values on its stack, so it is the call itself that must.
+
+use crate::aspect::bind::site::Redirect;
+use crate::aspect::joinpoint::CallHow;
+use crate::aspect::plan::Redirected;
+use crate::error::Result;
+use crate::jvm::attributes::stack_map;
+use crate::jvm::class::{Class, Code, MethodInfo};
+use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::frames::FullFrame;
+use crate::jvm::insn::op;
+use crate::jvm::place::{Insertions, Join};
+use crate::jvm::pool::Additions;
+use crate::jvm::types::{self, Known};
+
+/// Whether a redirected call has an object that may be null, which the original call would fail for.
+pub fn may_fail(redirect: &Redirect) -> bool {
+    redirect.placed.is_none()
+        && redirect.replace.is_none()
+        && matches!(redirect.callee.how, CallHow::Virtual | CallHow::Interface)
+}
+
+/// A call whose object is looked at.
+struct Site<'s> {
+    at: u32,
+    /// The constant of the method that was called.
+    callee: u16,
+    redirect: &'s Redirect,
+}
+
+/// Puts looks for null in front of these calls, which are redirected. Where the types cannot be spelt out that a frame needs, none.
+/// `original` are the instructions with the calls as they were, at the same places.
+pub fn put<'a>(
+    class: &Class<'a>,
+    method: &MethodInfo,
+    (code, original): (&Code<'a>, &[u8]),
+    calls: &[(Redirected, &Redirect)],
+    additions: &mut Additions,
+    insertions: &mut Insertions,
+) -> Result<()> {
+    let sites: Vec<Site<'_>> = (calls.iter())
+        .filter(|(_, redirect)| may_fail(redirect))
+        .map(|(call, redirect)| {
+            let at = call.at as usize;
+            Site {
+                at: call.at,
+                callee: u16::from_be_bytes([original[at + 1], original[at + 2]]),
+                redirect,
+            }
+        })
+        .collect();
+    if sites.is_empty() {
+        return Ok(());
+    }
+    if class.major < 50 {
+        for site in &sites {
+            let _ = look(site, code.max_locals, insertions);
+        }
+        return Ok(());
+    }
+    types::walk(class, method, code, stack_map(class, code)?, |pc, known| {
+        let Ok(place) = sites.binary_search_by_key(&pc, |site| site.at) else {
+            return;
+        };
+        let site = &sites[place];
+        let words = parameters(site.redirect).map(|kind| kind.words() as usize);
+        let words: usize = words.sum();
+        let Some(target) = known.stack.len().checked_sub(words + 1) else {
+            return;
+        };
+        if matches!(known.stack[target], Known::This(_)) {
+            return;
+        }
+        let all = known.locals.len() + known.stack.len();
+        if usize::from(additions.room()) < types::constants_needed(all) {
+            return;
+        }
+        let (stack, arguments) = known.stack.split_at(target + 1);
+        if arguments.contains(&Known::Nothing) {
+            return;
+        }
+        let locals = [&known.locals[..], arguments].concat();
+        let mark = additions.mark();
+        let stack = types::listed(stack, true, class, additions);
+        let locals = types::listed(&locals, false, class, additions);
+        match (stack, locals) {
+            (Some(stack), Some(mut locals)) => {
+                while locals.last().is_some_and(|last| last.0 == 0) {
+                    locals.pop();
+                }
+                if let Some(offset) = look(site, code.max_locals, insertions) {
+                    let frame = FullFrame {
+                        pc: 0,
+                        locals,
+                        stack,
+                    };
+                    let at = site.at;
+                    insertions.joins.push(Join { at, offset, frame });
+                }
+            }
+            _ => additions.rollback(mark),
+        }
+    })
+}
+
+fn parameters(redirect: &Redirect) -> impl DoubleEndedIterator<Item = Kind> + '_ {
+    redirect.callee.parameters.iter().filter_map(Kind::of)
+}
+
+/// The code in front of one call; where its two ways meet. `base`: variables from here on are free.
+fn look(site: &Site<'_>, base: u16, insertions: &mut Insertions) -> Option<u32> {
+    let callee = &site.redirect.callee;
+    let mut slot = base;
+    let mut arguments = Vec::new();
+    for kind in parameters(site.redirect) {
+        arguments.push((kind, slot));
+        slot = slot.checked_add(kind.words() as u16)?;
+    }
+    let mut out = Snippet::default();
+    for &(kind, slot) in arguments.iter().rev() {
+        out.store(kind, slot);
+    }
+    let load = |out: &mut Snippet| {
+        arguments
+            .iter()
+            .for_each(|&(kind, slot)| out.load(kind, slot))
+    };
+    out.op(op::DUP, 1, 2);
+    let jump = out.jump(op::IFNONNULL, 1);
+    out.op(op::DUP, 1, 2);
+    load(&mut out);
+    let (taken, given) = (u32::from(slot - base) + 1, emit::words(&callee.result));
+    match callee.how {
+        CallHow::Interface => out.interface(site.callee, taken as u8, given),
+        _ => out.indexed(op::INVOKEVIRTUAL, site.callee, taken, given),
+    }
+    out.pop(given);
+    out.land(jump)?;
+    let met = out.len();
+    load(&mut out);
+    for &(kind, slot) in &arguments {
+        if kind == Kind::REFERENCE {
+            out.forget(slot);
+        }
+    }
+    let before = &mut insertions.at.entry(site.at).before;
+    let offset = before.len() + met;
+    before.append(&out);
+    insertions.locals = insertions.locals.max(slot - base);
+    Some(offset)
+}
