@@ -165,6 +165,8 @@ pub enum Reason {
     CallOfGeneric,
     /// A call of what is not public, so that nobody else can make it.
     CallOfHidden,
+    /// A call of what may be protected: nothing says what is above the class that makes it, or above the type that has it.
+    CallOfUnknown,
     /// A call of a method that looks at who calls it.
     CallerSensitive,
     /// A point where an object is not initialised yet that hooks take.
@@ -226,6 +228,7 @@ impl Reason {
             Reason::CallOfExact => "call-of-exact",
             Reason::CallOfGeneric => "call-of-generic",
             Reason::CallOfHidden => "call-of-hidden",
+            Reason::CallOfUnknown => "call-of-unknown",
             Reason::CallerSensitive => "caller-sensitive",
             Reason::Uninitialised => "uninitialised",
             Reason::SetOfFinal => "set-of-final",
@@ -239,6 +242,29 @@ impl Reason {
             Reason::PointOfHidden => "point-of-hidden",
             Reason::AddressOfField => "address-of-field",
         }
+    }
+
+    /// Whether it is about a call in the method, or another point, and not about the method itself.
+    pub const fn is_of_part(self) -> bool {
+        matches!(
+            self,
+            Reason::CallOfSuper
+                | Reason::CallOfExact
+                | Reason::CallOfGeneric
+                | Reason::CallOfHidden
+                | Reason::CallOfUnknown
+                | Reason::CallerSensitive
+                | Reason::Uninitialised
+                | Reason::SetOfFinal
+                | Reason::PointOfStruct
+                | Reason::NoLines
+                | Reason::PointOfGeneric
+                | Reason::PointOfHidden
+                | Reason::AddressOfField
+                | Reason::ExceptionUnnamed
+                | Reason::MadeApart
+                | Reason::HeldLock
+        )
     }
 
     /// Whether the method was asked for but could not be woven, so that `--strict` fails.
@@ -257,6 +283,7 @@ impl Reason {
                 | Reason::UnreadableBody
                 | Reason::NoCoreReference
                 | Reason::LibraryUnseen
+                | Reason::CallOfUnknown
         )
     }
 }
@@ -307,7 +334,10 @@ impl fmt::Display for Reason {
             Reason::CallOfGeneric => {
                 "a call of a generic method or of a generic type's method stays as it is"
             }
-            Reason::CallOfHidden => "a call of what is not known to be public stays as it is",
+            Reason::CallOfHidden => "a call of what is not public stays as it is",
+            Reason::CallOfUnknown => {
+                "a call stays as it is, since a superclass is unknown, and what is called may be protected (name the library that has it with --reference)"
+            }
             Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
             Reason::Uninitialised => {
                 "a point where the object is not initialised yet stays as it is"

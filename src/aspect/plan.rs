@@ -7,7 +7,7 @@ use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
 use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
-use crate::aspect::joinpoint::Callee;
+use crate::aspect::joinpoint::{Callee, Callers};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::point::{Point, PointKind, PointKinds};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matched, TypeMatcher, Verdict};
@@ -71,6 +71,15 @@ pub struct Skipped {
     pub method: String,
     /// Why.
     pub reason: Reason,
+    /// A rule names just this call, or what is made there: it does not do what it says.
+    pub asked: bool,
+}
+
+impl Skipped {
+    /// Whether `--strict` fails for it.
+    pub fn is_failure(&self) -> bool {
+        self.asked || self.reason.is_failure()
+    }
 }
 
 /// A call that is redirected, or a point at which something is called.
@@ -226,6 +235,7 @@ impl Plan {
                 index: planned.index,
                 method: name(planned.ty, planned.index)?,
                 reason,
+                asked: false,
             });
         }
         Ok(())
@@ -245,6 +255,7 @@ impl Plan {
                 index: call.index,
                 method: name(call.ty, call.index)?,
                 reason: *reason,
+                asked: false,
             });
         }
         Ok(())
@@ -473,17 +484,21 @@ impl Planner<'_> {
         let mut left = Vec::new();
         let (plan, redirects, misfits) = (&mut self.plan, &mut self.redirects, &mut self.misfits);
         method.details.calls(&mut |site| {
-            let means = |at: &At| matcher.means_call(at, site);
-            let meant: Vec<Meets<'_>> = (meets.iter())
-                .filter(|(_, at)| means(at))
-                .map(|(meets, _)| *meets)
-                .collect();
+            let mut is_exact = false;
+            let mut meant: Vec<Meets<'_>> = Vec::new();
+            for (meets, at) in meets.iter().filter(|(_, at)| matcher.means_call(at, site)) {
+                is_exact |= at.is_exact();
+                meant.push(*meets);
+            }
             if meant.is_empty() {
                 return;
             }
-            match callee(site, &self.name, own.binder.language, &visible) {
+            let is_replaced = meant.iter().any(|(.., own)| own.replace.is_some());
+            let language = own.binder.language;
+            match callee(site, &self.name, language, &visible, is_replaced) {
                 Err(reason) => {
-                    left.push(reason);
+                    // A method that calls what it overrides is itself no such call.
+                    left.push((reason, is_exact && reason != Reason::CallOfSuper));
                     for (aspect, ..) in meant {
                         plan.matched.note_left(aspect, reason);
                     }
@@ -543,8 +558,8 @@ impl Planner<'_> {
                 }
             }
         });
-        for reason in left {
-            self.skip(ty, index, method, reason);
+        for (reason, asked) in left {
+            self.note_skipped(ty, index, method, reason, asked);
         }
     }
 
@@ -597,7 +612,7 @@ impl Planner<'_> {
         };
         let mut left = Vec::new();
         if wanted.has(PointKind::Line) && !method.details.has_lines() {
-            left.push(Reason::NoLines);
+            left.push((Reason::NoLines, false));
             for ((aspect, ..), _) in meets.iter().filter(|(_, at)| at.kind == PointKind::Line) {
                 self.plan.matched.note_left(*aspect, Reason::NoLines);
             }
@@ -637,11 +652,12 @@ impl Planner<'_> {
                 let point = match point {
                     Ok(point) => point,
                     Err(reason) => {
-                        left.push(reason);
+                        left.push((reason, at.is_exact()));
                         plan.matched.note_left(aspect, reason);
                         continue;
                     }
                 };
+                let is_exact = at.is_exact();
                 let thrown = at.thrown.as_ref().map(|thrown| own.binder.thrown(thrown));
                 let shown = format!(
                     "{} in {}.{}",
@@ -662,7 +678,7 @@ impl Planner<'_> {
                     shown: &shown,
                 };
                 if let Some(reason) = at.lacks(hooks) {
-                    left.push(reason);
+                    left.push((reason, is_exact));
                     plan.matched.note_left(aspect, reason);
                     continue;
                 }
@@ -722,8 +738,8 @@ impl Planner<'_> {
             plan.calls.append(&mut before);
             plan.calls.append(&mut behind);
         });
-        for reason in left {
-            self.skip(ty, index, method, reason);
+        for (reason, asked) in left {
+            self.note_skipped(ty, index, method, reason, asked);
         }
     }
 
@@ -791,9 +807,20 @@ impl Planner<'_> {
 
     /// Notes what is left, when explaining.
     fn skip(&mut self, ty: u32, index: u32, method: &Method<'_>, reason: Reason) {
-        if !self.explain {
-            return;
+        if self.explain {
+            self.note_skipped(ty, index, method, reason, false);
         }
+    }
+
+    /// Notes what is left, for the summary.
+    fn note_skipped(
+        &mut self,
+        ty: u32,
+        index: u32,
+        method: &Method<'_>,
+        reason: Reason,
+        asked: bool,
+    ) {
         if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
             self.plan.skipped_types.push((ty, self.name.clone()));
         }
@@ -802,6 +829,7 @@ impl Planner<'_> {
             index,
             method: format!("{}{}", method.name, method.descriptor),
             reason,
+            asked,
         });
     }
 }
@@ -819,7 +847,7 @@ fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
     if point.result == point.owner {
         return false;
     }
-    match hierarchy.supertypes.get(&*owner.name) {
+    match hierarchy.above(&owner.name) {
         Some(supertypes) => supertypes.iter().any(|ty| **ty == *"System.ValueType"),
         None => !is_platform(&owner.scope),
     }
@@ -843,12 +871,13 @@ fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Mis
     }
 }
 
-/// What a call calls, if others can call it as well.
+/// What a call calls, if others can call it as well, or it is replaced.
 fn callee(
     site: &CallSite<'_>,
     caller: &str,
     language: Language,
     visible: &Visible<'_>,
+    is_replaced: bool,
 ) -> Result<Callee, Reason> {
     let named = Named {
         owner: site.ty,
@@ -857,14 +886,23 @@ fn callee(
         how: site.how?,
     };
     if language == Language::CSharp {
-        // An assembly says of itself who sees what.
-        return site.details.callee().ok_or(Reason::Unsupported);
+        let callee = site.details.callee().ok_or(Reason::Unsupported)?;
+        return match site.details.callers() {
+            Callers::Some if !is_replaced => Err(Reason::CallOfHidden),
+            Callers::Below(bases) if !is_replaced => {
+                let bases = bases.iter().map(|base| &**base);
+                let said = visible.is_public_outside(site.ty, site.method, bases);
+                said.map(|()| callee)
+            }
+            _ => Ok(callee),
+        };
     }
     if visible.is_caller_sensitive(named) {
         return Err(Reason::CallerSensitive);
     }
-    if !visible.is_public(caller, named) {
-        return Err(Reason::CallOfHidden);
+    // Nobody else makes a call that is replaced.
+    if !is_replaced {
+        visible.is_public(caller, named)?;
     }
     site.details.callee().ok_or(Reason::CallOfHidden)
 }

@@ -281,15 +281,11 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         }
     }
     for left in outcome.failures.iter().take(shown) {
-        let (name, _) = show::method(&left.type_name, &left.method);
-        line(format!(
-            "warning: {}: {name} is left as it was: {}",
-            left.artifact, left.reason
-        ));
+        line(format!("warning: {}", show::left(left)));
     }
     if let Some(more) = outcome.failures.len().checked_sub(shown).filter(|&n| n > 0) {
         line(format!(
-            "warning: {more} more are left as they were (-v names them)"
+            "warning: {more} more stay as they were (-v names them)"
         ));
     }
     for idle in &outcome.idle {

@@ -211,9 +211,9 @@ impl<'b> Binding<'b> {
             if let Some(answer) = each(name, known) {
                 return Some(answer);
             }
-            let read = self.binder.hierarchy.supertypes.get(name);
+            let read = self.binder.hierarchy.above(name);
             let said = known.map(|known| &*known.extends);
-            let above = read.map(|above| &**above).or(said).unwrap_or_default();
+            let above = read.or(said).unwrap_or_default();
             next.extend(above.iter().map(|name| &**name));
             if known.is_some_and(|known| known.is_said) {
                 next.push_back(root);

@@ -10,6 +10,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
+use crate::aspect::platform;
 use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::hook::{Changes, HookOperand, Word};
@@ -62,11 +63,38 @@ impl Hierarchy {
         }
     }
 
+    /// What is directly above a type, the superclass or base type first: as the program has it, else as the platform does.
+    pub fn above(&self, name: &str) -> Option<&[Box<str>]> {
+        match self.supertypes.get(name) {
+            Some(known) => Some(known),
+            None => platform::find(name).map(|ty| &*ty.above),
+        }
+    }
+
+    /// The types of the platform above those of the program.
+    fn of_platform(&self) -> FxHashMap<&str, &[Box<str>]> {
+        let mut all: FxHashMap<&str, &[Box<str>]> = FxHashMap::default();
+        let mut open: Vec<&str> = (self.supertypes.values())
+            .flat_map(|above| above.iter().map(|name| &**name))
+            .collect();
+        while let Some(name) = open.pop() {
+            if self.supertypes.contains_key(name) || all.contains_key(name) {
+                continue;
+            }
+            if let Some(known) = platform::find(name) {
+                all.insert(name, &known.above);
+                open.extend(known.above.iter().map(|name| &**name));
+            }
+        }
+        all
+    }
+
     /// Counts every type once and hands its hits down to its subtypes: linear, however deep they are, and safe from cycles.
     fn hits(&self, count: impl Fn(&str, &mut Hits)) -> TypeHits {
         let mut below: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
         let mut all: FxHashMap<&str, Hits> = FxHashMap::default();
-        for (name, supertypes) in &self.supertypes {
+        let own = (self.supertypes.iter()).map(|(name, above)| (&**name, &**above));
+        for (name, supertypes) in own.chain(self.of_platform()) {
             all.entry(name).or_default();
             for above in supertypes {
                 all.entry(above).or_default();
@@ -131,7 +159,7 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 19] = [
+const REASONS: [Reason; 20] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -141,6 +169,7 @@ const REASONS: [Reason; 19] = [
     Reason::CallOfExact,
     Reason::CallOfGeneric,
     Reason::CallOfHidden,
+    Reason::CallOfUnknown,
     Reason::CallerSensitive,
     Reason::Unsupported,
     Reason::Uninitialised,

@@ -206,6 +206,17 @@ pub struct At {
     pub completion: bool,
 }
 
+impl At {
+    /// Whether the rule names what it means, type and method.
+    pub fn is_exact(&self) -> bool {
+        let is_exact = |names: &Option<NameSet>| names.as_ref().is_some_and(NameSet::is_exact);
+        match self.kind {
+            PointKind::Call => is_exact(&self.ty) && is_exact(&self.name),
+            _ => self.kind == PointKind::New && is_exact(&self.ty),
+        }
+    }
+}
+
 /// `throw`: an exception of this type, or of one below it, is thrown.
 #[derive(Clone, Debug)]
 pub struct Thrown {
