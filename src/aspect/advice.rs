@@ -189,6 +189,8 @@ pub enum Reason {
     MadeApart,
     /// A lock is held where no handler would give it up (dex).
     HeldLock,
+    /// Rules call hooks of its type, or ask it for values: woven, it would call itself.
+    HookType,
     /// The loader of its class does not see what the hooks are in.
     LibraryUnseen,
 }
@@ -234,6 +236,7 @@ impl Reason {
             Reason::SetOfFinal => "set-of-final",
             Reason::MadeApart => "made-apart",
             Reason::HeldLock => "held-lock",
+            Reason::HookType => "hook-type",
             Reason::LibraryUnseen => "library-unseen",
             Reason::ExceptionUnnamed => "exception-unnamed",
             Reason::PointOfStruct => "point-of-struct",
@@ -311,6 +314,7 @@ impl fmt::Display for Reason {
             Reason::LibraryUnseen => {
                 "the hooks lie in the application, which its class does not see from there"
             }
+            Reason::HookType => "rules call its type, which is not woven then",
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",

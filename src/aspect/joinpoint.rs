@@ -62,6 +62,8 @@ impl Kinds {
         let kinds = match name {
             _ if is_lambda => Kinds::LAMBDA,
             _ if bridge => Kinds::BRIDGE,
+            // One that the compiler adds, so that another class can make such an object.
+            "<init>" if synthetic => Kinds::SYNTHETIC.with(Kinds::CONSTRUCTOR),
             _ if synthetic => Kinds::SYNTHETIC,
             "<init>" => Kinds::CONSTRUCTOR,
             "<clinit>" => Kinds::STATIC_INIT,

@@ -2,7 +2,8 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::binder::{AtPoint, Binder, Meets, Subject};
-use crate::aspect::bind::call::Bound;
+use crate::aspect::bind::call::{Bound, Convert};
+use crate::aspect::bind::catalog::Leaves;
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
 use crate::aspect::bind::ty::{Language, Ty};
@@ -333,6 +334,8 @@ pub struct Planner<'a> {
     hooks: Advice,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
+    /// What of it is not woven, since rules call it.
+    leaves: Leaves<'a>,
     /// Its name, when explaining or binding.
     name: String,
     /// What binds own hooks.
@@ -366,6 +369,7 @@ impl<'a> Planner<'a> {
             explain,
             hooks: Advice::LIBRARY,
             current: None,
+            leaves: Leaves::Nothing,
             name: String::new(),
             own: None,
             redirects: FxHashMap::default(),
@@ -432,7 +436,25 @@ impl Planner<'_> {
                 (own.artifact, own.adapters),
             )
         };
-        match own.binder.bind(&meets, &subject) {
+        let bound = own.binder.bind(&meets, &subject);
+        for &(aspect, _, hooks) in &meets {
+            for (n, name) in hooks.optional_names().into_iter().enumerate() {
+                let mut parameters = signature.parameters.iter();
+                if parameters.any(|p| p.name.as_deref() == Some(name)) {
+                    self.plan.matched.note_name(aspect, n);
+                }
+            }
+            if let (Some(around), Ok(bound)) = (&hooks.around, &bound)
+                && bound.runs_around(&around.call.method)
+            {
+                self.plan.matched.note_around(aspect);
+            }
+        }
+        let bound = match (own.is_dex, bound) {
+            (true, Ok(bound)) => without_casts(bound, &meets, &subject),
+            (_, bound) => bound,
+        };
+        match bound {
             Ok(bound) if bound.is_empty() && meets.iter().any(|(.., own)| own.around.is_some()) => {
                 Some(None)
             }
@@ -486,7 +508,8 @@ impl Planner<'_> {
         method.details.calls(&mut |site| {
             let mut is_exact = false;
             let mut meant: Vec<Meets<'_>> = Vec::new();
-            for (meets, at) in meets.iter().filter(|(_, at)| matcher.means_call(at, site)) {
+            let means = |at: &At| matcher.means_call(at, site, own.binder.hierarchy);
+            for (meets, at) in meets.iter().filter(|(_, at)| means(at)) {
                 is_exact |= at.is_exact();
                 meant.push(*meets);
             }
@@ -805,6 +828,40 @@ impl Planner<'_> {
         Some(place)
     }
 
+    /// Leaves a method of a type that rules call.
+    fn leave_called(&mut self, ty: u32, index: u32, method: &Method<'_>) {
+        let Some((_, matcher)) = &self.current else {
+            return;
+        };
+        let (mut is_meant, matched) = (false, &mut self.plan.matched);
+        matcher.each_aspect(method, &mut |aspect, said| {
+            if said.is_ok_and(|advice| advice != Advice::CALLS) {
+                is_meant = true;
+                matched.note_left(aspect, Reason::HookType);
+            }
+        });
+        if is_meant {
+            self.note_skipped(ty, index, method, Reason::HookType, false);
+        }
+    }
+
+    /// Whether an aspect with hooks of its own leaves a method out that is too small for a trace.
+    fn leaves_of_own(&self, method: &Method<'_>, reason: Reason) -> bool {
+        let all = self.matcher.matcher();
+        let (true, Some((_, matcher))) = (
+            matches!(reason, Reason::Trivial | Reason::Small) && all.has_observers(),
+            &self.current,
+        ) else {
+            return false;
+        };
+        let mut leaves = false;
+        matcher.each_aspect(method, &mut |aspect, said| {
+            let own = all.own_hooks(aspect);
+            leaves |= said == Err(reason) && own.is_some_and(|(_, own)| own.has_hooks());
+        });
+        leaves
+    }
+
     /// Notes what is left, when explaining.
     fn skip(&mut self, ty: u32, index: u32, method: &Method<'_>, reason: Reason) {
         if self.explain {
@@ -832,6 +889,38 @@ impl Planner<'_> {
             asked,
         });
     }
+}
+
+/// In dex files nothing casts what a hook gives for a value.
+fn without_casts(
+    bound: Bound,
+    meets: &[Meets<'_>],
+    subject: &Subject<'_>,
+) -> Result<Bound, Vec<Misfit>> {
+    let changes = |layer: &Bound| {
+        let mut calls = (layer.enter.iter().chain(&layer.exit)).chain(&layer.exception);
+        let cast = calls.find(|call| matches!(call.given, Some((Convert::Cast, _))));
+        cast.map(|call| call.hook.name.clone())
+    };
+    let Some(name) = bound.layers().find_map(changes) else {
+        return Ok(bound);
+    };
+    let hooks = meets.iter().flat_map(|(.., own)| {
+        let hooks = (own.enter.iter().chain(&own.exit)).chain(&own.exception);
+        hooks.map(move |hook| (own, hook))
+    });
+    let wrong = hooks.filter(|(_, hook)| *hook.call.method == *name);
+    Err(wrong
+        .map(|(own, hook)| Misfit {
+            source: Arc::clone(&own.source),
+            span: hook.name.clone(),
+            title: format!("`{}.{name}` returns an `Object`", hook.call.ty),
+            what: "which dex files do not cast yet, for".into(),
+            method: format!("{}.{}", subject.ty.replace('/', "."), subject.name),
+            help: Some("let it return the type of the value".into()),
+        })
+        .take(1)
+        .collect())
 }
 
 /// Whether some hook takes this.
@@ -919,8 +1008,9 @@ impl Visitor for Planner<'_> {
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
         let number = self.plan.types;
         self.plan.types += 1;
-        if (self.own.as_ref()).is_some_and(|own| own.binder.catalog.has(ty.name)) {
-            // Rules do not weave the hooks that they call.
+        let catalog = self.own.as_ref().map(|own| own.binder.catalog);
+        self.leaves = catalog.map_or(Leaves::Nothing, |catalog| catalog.leaves(ty.name));
+        if self.leaves == Leaves::Library {
             self.current = None;
             return false;
         }
@@ -939,6 +1029,13 @@ impl Visitor for Planner<'_> {
             return;
         };
         let (ty, base) = (self.plan.types - 1, *base);
+        let is_left = match self.leaves {
+            Leaves::Methods(methods) => methods.iter().any(|left| **left == *method.name),
+            leaves => leaves == Leaves::All,
+        };
+        if is_left {
+            return self.leave_called(ty, index, method);
+        }
         let mut has_calls = false;
         let verdict = matcher.method(method, &mut self.plan.matched);
         if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
@@ -1007,9 +1104,10 @@ impl Visitor for Planner<'_> {
         }
         match verdict {
             Verdict::Unmatched => {}
-            Verdict::Skip(reason) => {
-                self.skip(ty, index, method, reason);
+            Verdict::Skip(reason) if self.leaves_of_own(method, reason) => {
+                self.note_skipped(ty, index, method, reason, false);
             }
+            Verdict::Skip(reason) => self.skip(ty, index, method, reason),
             Verdict::Weave(advice) => self.plan.methods.push(Planned {
                 ty,
                 index,
@@ -1132,6 +1230,7 @@ slower-than = \"2ms\"
         let both = || vec![parameter(), parameter()];
         let mut catalog = Catalog::default();
         let ty = HookType {
+            of_objects: Vec::new(),
             ty: Ty::class("weave/runtime/Switched"),
             is_interface: false,
             is_public: true,

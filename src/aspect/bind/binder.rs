@@ -19,6 +19,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
+use crate::aspect::rules::nearest;
 use crate::switches::DECIDED;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -1026,8 +1027,11 @@ impl<'b> Binding<'b> {
                 written.name.clone(),
                 format!("no library has a type `{}`", call.ty),
                 "for",
-                Some("hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
-                     (`d8 --output .. hooks.jar`)".into()),
+                Some(match self.binder.hierarchy.nearest(&call.ty) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
+                     (`d8 --output .. hooks.jar`)".into(),
+                }),
             ));
         };
         let named: Vec<&HookMethod> = ty
@@ -1043,7 +1047,12 @@ impl<'b> Binding<'b> {
         if !public.is_empty() {
             return Ok((ty, public));
         }
+        let is_of_objects = ty.of_objects.iter().any(|name| **name == *call.method);
         let (title, help) = match named.is_empty() {
+            true if is_of_objects => (
+                format!("`{whole}` is an instance method"),
+                "a hook is a static method".to_owned(),
+            ),
             true => {
                 let mut names: Vec<&str> = ty
                     .methods
@@ -1053,10 +1062,16 @@ impl<'b> Binding<'b> {
                     .collect();
                 names.sort_unstable();
                 names.dedup();
+                let near = nearest(&call.method, &names, &[]);
+                let total = names.len();
                 names.truncate(10);
-                let help = match names.is_empty() {
-                    true => format!("`{}` has no public static method", call.ty),
-                    false => format!("there are {}", names.join(", ")),
+                let more = if names.len() < total { ", .." } else { "" };
+                let help = match near {
+                    _ if names.is_empty() => {
+                        format!("`{}` has no public static method", call.ty)
+                    }
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}{more}", names.join(", ")),
                 };
                 (
                     format!("`{}` has no static method `{}`", call.ty, call.method),
@@ -1556,7 +1571,12 @@ impl<'b> Binding<'b> {
                     article(&self.shown_type(parameter))
                 ),
                 format!("{} in", article(&types[at])),
-                Some("name the jar or assembly that has it with --reference".into()),
+                Some(match parameter {
+                    Ty::Named(named) if !named.args.is_empty() => {
+                        "what instances of generic types are is not followed: let the hook take an object, or a type parameter".into()
+                    }
+                    _ => "name the jar or assembly that has it with --reference".into(),
+                }),
             ),
             Why::Other => {
                 let fitting = self

@@ -300,7 +300,10 @@ mod tests {
         assert_eq!(is("a/B", "a/I"), Ok(Fit::Reference));
         assert_eq!(is("a/B", "java/lang/Object"), Ok(Fit::Object));
         assert_eq!(is("a/B", "a/C"), Err(Misfit::Other));
-        assert_eq!(is("a/C", "java/util/List"), Err(Misfit::Unknown));
+        // The platform's own types are known.
+        assert_eq!(is("a/C", "java/util/List"), Ok(Fit::Reference));
+        assert_eq!(is("a/C", "java/lang/Runnable"), Err(Misfit::Other));
+        assert_eq!(is("lib/D", "java/util/List"), Err(Misfit::Unknown));
         assert_eq!(
             is("java/lang/String", "java/lang/CharSequence"),
             Ok(Fit::Reference)

@@ -168,24 +168,8 @@ impl Visible<'_> {
                 .flat_map(|(_, names)| *names);
             own.any(|&name| name == "*" || name == named.name)
         };
-        self.above(named.owner).into_iter().any(lists)
-    }
-
-    /// A type and those above it, as far as they are known.
-    fn above<'t>(&'t self, ty: &'t str) -> Vec<&'t str> {
-        let mut all = vec![ty];
-        let mut seen = FxHashSet::default();
-        let mut at = 0;
-        while at < all.len() {
-            let above = self.hierarchy.above(all[at]);
-            for ty in above.into_iter().flatten() {
-                if seen.insert(&**ty) {
-                    all.push(ty);
-                }
-            }
-            at += 1;
-        }
-        all
+        let mut all = self.hierarchy.all_above(named.owner).into_iter();
+        all.any(lists)
     }
 
     /// Whether everybody can make a call that the type `caller` makes; else why not.
@@ -301,4 +285,82 @@ const MOST_ABOVE: usize = 10_000;
 fn same_package(a: &str, b: &str) -> bool {
     let package = |name: &'_ str| name.rfind('/').unwrap_or(0);
     a[..package(a)] == b[..package(b)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether everybody can make a call of a method from a class, by what is above that.
+    fn said(above: &[(&str, &str)], caller: &str, owner: &str, name: &str) -> Result<(), Reason> {
+        let above = above.iter().map(|(ty, above)| (Box::from(*ty), [Box::from(*above)].into()));
+        let visible = Visible {
+            catalog: &Catalog::default(),
+            hierarchy: &Hierarchy::of(above.collect()),
+        };
+        let named = Named {
+            owner,
+            name,
+            descriptor: "()V",
+            how: CallHow::Virtual,
+        };
+        visible.is_public(caller, named)
+    }
+
+    #[test]
+    fn what_a_class_of_the_platform_is_below_is_known() {
+        let job = [("a/Job", "java/util/TimerTask"), ("a/File", "java/io/File")];
+        assert_eq!(said(&job, "a/Job", "java/io/File", "delete"), Ok(()));
+        assert_eq!(said(&job, "a/File", "java/io/File", "delete"), Ok(()));
+        let activity = [("a/Main", "android/app/Activity")];
+        assert_eq!(said(&activity, "a/Main", "java/io/File", "delete"), Ok(()));
+        assert_eq!(said(&activity, "a/Main", "a/lib/Thing", "run"), Ok(()));
+        // Protected, and the caller is below what declares it; or is not.
+        let list = [("a/List", "java/util/ArrayList")];
+        let hidden = Err(Reason::CallOfHidden);
+        let of_list = |name| said(&list, "a/List", "java/util/ArrayList", name);
+        assert_eq!(of_list("removeRange"), hidden);
+        assert_eq!(of_list("clear"), Ok(()));
+        assert_eq!(said(&job, "a/Job", "java/util/ArrayList", "removeRange"), Ok(()));
+        assert_eq!(said(&job, "a/Job", "java/lang/Object", "clone"), hidden);
+        assert_eq!(said(&job, "a/Job", "java/lang/Object", "hashCode"), Ok(()));
+    }
+
+    #[test]
+    fn what_nothing_is_known_of_may_be_hidden() {
+        let unknown = Err(Reason::CallOfUnknown);
+        let below = [("a/A", "lib/Base"), ("a/B", "a/A")];
+        // No type of a library has methods of the platform's hidden: the platform is known.
+        assert_eq!(said(&below, "a/B", "java/io/File", "delete"), Ok(()));
+        assert_eq!(said(&below, "a/B", "java/util/AbstractList", "removeRange"), unknown);
+        assert_eq!(said(&below, "a/B", "lib/Thing", "run"), unknown);
+        assert_eq!(said(&below, "a/B", "lib/Base", "run"), unknown);
+        assert_eq!(said(&[], "a/C", "java/io/File", "delete"), Ok(()));
+        // A circle has no end.
+        let circle = [("a/A", "a/B"), ("a/B", "a/A")];
+        assert_eq!(said(&circle, "a/A", "lib/Thing", "run"), unknown);
+    }
+
+    #[test]
+    fn base_types_of_dotnet_are_known() {
+        let above = [
+            ("Acme.Fault", "System.InvalidOperationException"),
+            ("Acme.Names", "System.Collections.Generic.List`1<System.String>"),
+        ];
+        let above = above.iter().map(|(ty, above)| (Box::from(*ty), [Box::from(*above)].into()));
+        let visible = Visible {
+            catalog: &Catalog::default(),
+            hierarchy: &Hierarchy::of(above.collect()),
+        };
+        let said = |base, owner, name| visible.is_public_outside(owner, name, [base].into_iter());
+        for base in ["Acme.Fault", "Acme.Names", "System.IO.Stream", "System.Object"] {
+            assert_eq!(said(base, "System.IO.File", "Delete"), Ok(()), "{base}");
+            assert_eq!(said(base, "Lib.Thing", "Run"), Ok(()), "{base}");
+        }
+        let dispose = |base| said(base, "System.IO.Stream", "Dispose");
+        assert_eq!(dispose("Acme.Fault"), Ok(()));
+        assert_eq!(dispose("System.IO.FileStream"), Err(Reason::CallOfHidden));
+        assert_eq!(dispose("Lib.Base"), Err(Reason::CallOfUnknown));
+        assert_eq!(dispose(""), Err(Reason::CallOfUnknown));
+    }
 }
