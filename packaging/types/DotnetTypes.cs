@@ -11,7 +11,7 @@ using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
 using System.Text;
 
-// What programs do not extend.
+// What programs do not extend: it counts where it lies above what they do.
 string[] Rare =
 [
     "Accessibility.", "Microsoft.Build.", "Microsoft.JScript.", "Microsoft.SqlServer.", "Microsoft.VisualBasic.", "Microsoft.Vsa.", "Microsoft.Win32.",
@@ -41,7 +41,9 @@ while (open.TryPop(out var name))
 }
 using var output = new StreamWriter(Console.OpenStandardOutput(), new UTF8Encoding(false));
 var last = "";
-foreach (var (name, type) in types.Where(one => wanted.Contains(one.Key)))
+// A namespace's types stand together.
+var all = types.Where(one => wanted.Contains(one.Key)).OrderBy(one => Namespace(one.Key), StringComparer.Ordinal).ThenBy(one => one.Key, StringComparer.Ordinal);
+foreach (var (name, type) in all)
 {
     var inside = Namespace(name);
     if (inside != last) output.Write($"= {last = inside}\n");
@@ -54,10 +56,9 @@ void Add(MetadataReader reader, TypeDefinitionHandle handle)
 {
     var row = reader.GetTypeDefinition(handle);
     var name = NameOf(reader, handle);
-    if (Rare.Any(rare => name.StartsWith(rare, StringComparison.Ordinal))) return;
     var isKnown = types.TryGetValue(name, out var type);
     if (!isKnown) types[name] = type = new Listed();
-    type!.IsPublic |= IsPublic(reader, handle);
+    type!.IsPublic |= IsPublic(reader, handle) && !Rare.Any(rare => name.StartsWith(rare, StringComparison.Ordinal));
     foreach (var method in row.GetMethods().Select(reader.GetMethodDefinition))
     {
         var access = method.Attributes & MethodAttributes.MemberAccessMask;

@@ -10,6 +10,7 @@ import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -65,9 +66,7 @@ class JavaTypes {
         }
         for (String jar : args) {
             try (FileSystem android = FileSystems.newFileSystem(Path.of(jar))) {
-                for (String root : List.of("android", "dalvik", "org/apache/http", "org/json", "org/xmlpull")) {
-                    read(android.getPath("/" + root), name -> !name.startsWith("android/") || name.matches(ANDROID));
-                }
+                read(android.getPath("/"), name -> name.matches(ANDROID) || name.matches("(dalvik|org/apache/http|org/json|org/xmlpull)/.*"));
             }
         }
         write();
@@ -134,10 +133,11 @@ class JavaTypes {
         // The file is the same wherever it is written.
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         String last = "";
-        for (var entry : types.entrySet()) {
-            if (!wanted.contains(entry.getKey())) {
-                continue;
-            }
+        List<Map.Entry<String, Type>> all = new ArrayList<>(types.entrySet());
+        all.removeIf(entry -> !wanted.contains(entry.getKey()));
+        // A package's types stand together.
+        all.sort(Comparator.comparing((Map.Entry<String, Type> entry) -> packageOf(entry.getKey())).thenComparing(Map.Entry::getKey));
+        for (var entry : all) {
             String inside = packageOf(entry.getKey());
             if (!inside.equals(last)) {
                 out.print("= " + inside + "\n");

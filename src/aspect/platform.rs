@@ -149,7 +149,11 @@ mod tests {
         );
         assert_eq!(
             superclasses("System.IO.FileStream")[1..],
-            ["System.IO.Stream", "System.MarshalByRefObject", "System.Object"]
+            [
+                "System.IO.Stream",
+                "System.MarshalByRefObject",
+                "System.Object"
+            ]
         );
         for name in ["java/lang/Record", "java/lang/Enum", "java/util/TimerTask"] {
             assert_eq!(superclasses(name)[1..], ["java/lang/Object"]);
@@ -177,8 +181,14 @@ mod tests {
         assert!(hides("java/util/AbstractList", "removeRange"));
         assert!(!hides("java/util/AbstractList", "get"));
         assert!(hides("System.IO.Stream", "Dispose") && !hides("System.IO.Stream", "Read"));
-        assert!(find("com/acme/Nobody").is_none() && find("").is_none() && find("Nobody").is_none());
+        assert!(
+            find("com/acme/Nobody").is_none() && find("").is_none() && find("Nobody").is_none()
+        );
         let nested = find("System.Collections.Generic.Dictionary`2+KeyCollection").unwrap();
-        assert!(nested.above.contains(&"System.Collections.ICollection".into()));
+        assert!(
+            nested
+                .above
+                .contains(&"System.Collections.ICollection".into())
+        );
     }
 }

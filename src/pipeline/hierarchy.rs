@@ -179,7 +179,11 @@ pub(crate) fn build(
     for (written, methods) in matcher.value_types() {
         catalogs.note_values(written, &methods);
     }
-    for said in matcher.said_types().iter().filter(|said| !said.extends.is_empty()) {
+    for said in matcher
+        .said_types()
+        .iter()
+        .filter(|said| !said.extends.is_empty())
+    {
         hierarchy.say(said);
     }
     hierarchy.structs = Arc::new(structs);

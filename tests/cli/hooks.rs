@@ -770,14 +770,18 @@ public class Main {
 #[test]
 fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     let world = World::new();
-    let base = "package lib; public class Base { protected void other() { } public void open() { } }";
+    let base =
+        "package lib; public class Base { protected void other() { } public void open() { } }";
     world.write("lib/lib/Base.java", base);
     world.write("src/Main.java", DELETES);
     world.write(
         "src/H.java",
         "public class H { public static boolean delete(java.io.File f) { System.out.println(\"no\"); return false; } public static void saw(String m) { } }",
     );
-    world.tool("javac", &["--release", "17", "-d", "base", "lib/lib/Base.java"]);
+    world.tool(
+        "javac",
+        &["--release", "17", "-d", "base", "lib/lib/Base.java"],
+    );
     let options = ["--release", "17", "-cp", "base", "-d", "classes"];
     let sources = ["src/Main.java", "src/H.java"];
     world.tool("javac", &[&options[..], &sources].concat());
@@ -787,7 +791,10 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     };
     // A call that is replaced needs no proof; that of what a class overrides itself is another one.
     let deletes = "type = \"java.io.File\", method = \"delete\"";
-    world.write("weave.toml", rules(deletes, "replace = \"H.delete(target)\""));
+    world.write(
+        "weave.toml",
+        rules(deletes, "replace = \"H.delete(target)\""),
+    );
     let told = world.wove(&["--strict", "app.jar", "out.jar"]).err;
     assert!(
         told.contains("redirected 6 calls (1 left: 1 call of super)"),
@@ -809,7 +816,9 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     assert!(told.contains("1 left: 1 call of unknown"), "{told}");
     assert_eq!(world.weave(&["--strict", "app.jar", "no.jar"]).status, 1);
     assert!(!world.at("no.jar").exists());
-    let told = world.wove(&["app.jar", "out.jar", "--reference", "base"]).err;
+    let told = world
+        .wove(&["app.jar", "out.jar", "--reference", "base"])
+        .err;
     assert!(told.contains("redirected 1 call ->"), "{told}");
     // What a rule names and cannot have is told, and fails.
     let range = "type = \"Main.Numbers\", method = \"removeRange\"";
@@ -817,7 +826,8 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     let told = world.weave(&["--strict", "app.jar", "no.jar"]);
     assert_eq!(told.status, 1, "{}", told.err);
     assert!(
-        told.err.contains("in Main.Numbers.get(int) a call of what is not public"),
+        told.err
+            .contains("in Main.Numbers.get(int) a call of what is not public"),
         "{}",
         told.err
     );
@@ -882,6 +892,7 @@ public class Main {
     public static class H {
         public static void deny(String method) { throw new SecurityException(method); }
         public static void saw(Object value) { }
+        public static void all(String what, Object... values) { System.out.println(what + java.util.Arrays.toString(values)); }
         public static <T> T same(T value) { return value; }
         public static Object odd(Object value) { return 12; }
         public static Object around(java.util.function.Supplier<Object> body) { return body.get(); }
@@ -907,15 +918,25 @@ fn aspect(lines: &str) -> String {
 fn hooks_that_decide_take_what_is_trivial() {
     let world = world_of(ACCOUNT);
     let account = "match = { type = \"Main.Account\", kind = \"method\" }";
-    let ran = |out: &str| world.tool("java", &["-Xverify:all", "-cp", out, "Main"]).out;
+    let ran = |out: &str| {
+        world
+            .tool("java", &["-Xverify:all", "-cp", out, "Main"])
+            .out
+    };
     let deny = "enter = \"Main.H.deny(method)\"";
-    world.write("weave.toml", aspect(&format!("{account}\n{deny}\nguard = false")));
+    world.write(
+        "weave.toml",
+        aspect(&format!("{account}\n{deny}\nguard = false")),
+    );
     world.wove(&["app.jar", "out.jar"]);
     assert!(ran("out.jar").starts_with("freeze\nclose\nowner\nnames\n"));
     // What only looks on leaves it out, and says so.
     world.write("weave.toml", aspect(&format!("{account}\n{deny}")));
     let told = world.wove(&["app.jar", "out.jar"]).err;
-    assert!(told.contains("wove 1 method") && told.contains("(3 left: 3 trivial)"), "{told}");
+    assert!(
+        told.contains("wove 1 method") && told.contains("(3 left: 3 trivial)"),
+        "{told}"
+    );
     // What a generic hook gives is cast; where that fails, the value stays.
     for hook in ["same", "odd"] {
         let changes = format!("exit = \"result? = Main.H.{hook}(result?)\"");
@@ -924,6 +945,16 @@ fn hooks_that_decide_take_what_is_trivial() {
         assert!(told.contains("wove"), "{told}");
         assert_eq!(ran("out.jar"), "ran\nran\nran\n[a, b]\nran\n");
     }
+    // A hook that takes any number of objects gets what is left.
+    let all = "enter = \"Main.H.all(method, arg(0)?, 'x', 3)\"";
+    world.write(
+        "weave.toml",
+        aspect(&format!(
+            "match = {{ method = \"freeze\", min-size = 0 }}\n{all}"
+        )),
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    assert!(ran("out.jar").starts_with("freeze[true, x, 3]\nran\n"));
     let unguarded = "enter = \"arg(0)? = Main.H.same(arg(0)?)\"\nguard = false";
     world.write(
         "weave.toml",
@@ -940,19 +971,25 @@ fn what_is_said_in_vain_is_told() {
         world.write("weave.toml", aspect(lines));
         world.wove(&["app.jar", "out.jar"]).err
     };
-    let names = told("match = { type = \"Main.Account\" }\nenter = \"Main.H.saw(nmaes?)\"\nrecord = [\"names?\", \"ownr?\"]");
+    let names = told(
+        "match = { type = \"Main.Account\" }\nenter = \"Main.H.saw(nmaes?)\"\nrecord = [\"names?\", \"ownr?\"]",
+    );
     assert!(
         names.contains("no method that it takes has a parameter `nmaes`")
             && names.contains("no method that it takes has a parameter `ownr`")
             && !names.contains("parameter `names`"),
         "{names}"
     );
-    let around = told("match = { type = \"Main.Account\", kind = \"constructor\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"");
+    let around = told(
+        "match = { type = \"Main.Account\", kind = \"constructor\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"",
+    );
     assert!(
         around.contains("`proceed?` passes over every method that it takes"),
         "{around}"
     );
-    let some = told("match = { type = \"Main.Account\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"");
+    let some = told(
+        "match = { type = \"Main.Account\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"",
+    );
     assert!(!some.contains("passes over"), "{some}");
     // A type that gives values is woven but for what gives them; one that has hooks is not, and that is told.
     let all = "match = { type = \"Main.*\", min-size = 0 }\n";
@@ -970,7 +1007,10 @@ fn what_is_said_in_vain_is_told() {
     let near = said(&format!("{all}enter = \"Main.H.sav(this?)\""));
     assert!(near.contains("did you mean `saw`?"), "{near}");
     let instance = said(&format!("{all}enter = \"Main.H.helper('x')\""));
-    assert!(instance.contains("`Main.H.helper` is an instance method"), "{instance}");
+    assert!(
+        instance.contains("`Main.H.helper` is an instance method"),
+        "{instance}"
+    );
     let ty = said(&format!("{all}enter = \"Main.HH.saw(this?)\""));
     assert!(ty.contains("did you mean `Main.H`?"), "{ty}");
 }

@@ -948,6 +948,13 @@ impl<'b> Binding<'b> {
                 Err(wrong) => first_wrong = first_wrong.or(Some(wrong)),
             }
         }
+        if best.is_empty() {
+            // As Java has it, only where none takes them as they are (JLS 15.12.2.4).
+            let spread = methods
+                .iter()
+                .filter_map(|m| self.candidate_of_more(m, meant));
+            best.extend(spread);
+        }
         let fits =
             |c: &Candidate<'_>| -> Vec<Fit> { c.operands.iter().map(|(fit, _)| *fit).collect() };
         let is_better = |a: &Candidate<'_>, b: &Candidate<'_>| {
@@ -1329,6 +1336,52 @@ impl<'b> Binding<'b> {
                     .map_err(|why| (i, why))?,
             );
         }
+        Self::with_generics(method, operands, inferred)
+    }
+
+    /// The same for one that takes any number of objects at its end (`Object...`, `params object[]`).
+    fn candidate_of_more<'c>(
+        &self,
+        method: &'c HookMethod,
+        meant: &[Meant],
+    ) -> Option<Candidate<'c>> {
+        let (last, first) = method.signature.parameters.split_last()?;
+        let object = self.object();
+        let is_open = method.signature.variadic && last.ty == Ty::Array(Arc::new(object.clone()));
+        if !is_open || meant.len() < first.len() {
+            return None;
+        }
+        let mut inferred = vec![None; usize::from(method.signature.generics)];
+        let (plain, more) = meant.split_at(first.len());
+        let mut operands = Vec::new();
+        for (meant, parameter) in plain.iter().zip(first) {
+            operands.push(self.operand(meant, &parameter.ty, &mut inferred).ok()?);
+        }
+        let mut elements = Vec::new();
+        for meant in more {
+            let (_, element) = self.operand(meant, &object, &mut inferred).ok()?;
+            // Where a state is kept is found for operands alone.
+            if matches!(element.source, Source::State(_) | Source::Args(_)) {
+                return None;
+            }
+            elements.push(element);
+        }
+        let array = Operand {
+            source: Source::Args(elements.into()),
+            from: last.ty.clone(),
+            convert: Convert::Same,
+            to: last.ty.clone(),
+        };
+        operands.push((Fit::Boxing, array));
+        Self::with_generics(method, operands, inferred).ok()
+    }
+
+    /// A candidate whose type arguments are inferred.
+    fn with_generics<'c>(
+        method: &'c HookMethod,
+        mut operands: Vec<(Fit, Operand)>,
+        inferred: Inferred,
+    ) -> Result<Candidate<'c>, (usize, Why)> {
         let generics: Option<Vec<Ty>> = inferred.into_iter().collect();
         let generics = generics.ok_or((usize::MAX, Why::Other))?;
         for (_, operand) in &mut operands {

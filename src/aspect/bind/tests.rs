@@ -211,7 +211,7 @@ fn bind_switched(
     let text = aspects.replace("[[aspect]]", "[[aspect]]\nmatch = { type = \"**\" }");
     let rules = Rules::parse("weave.toml", &format!("version = 1\n{text}")).unwrap();
     let matcher = Matcher::new(rules);
-    let types = [("app/Db", "a/Base"), ("app/List", "java/util/AbstractList")];
+    let types = [("app/Db", "a/Base"), ("app/List", "lib/List")];
     let hierarchy = Hierarchy::of(
         types
             .map(|(ty, above)| (ty.into(), [above.into()].into()))

@@ -293,7 +293,9 @@ mod tests {
 
     /// Whether everybody can make a call of a method from a class, by what is above that.
     fn said(above: &[(&str, &str)], caller: &str, owner: &str, name: &str) -> Result<(), Reason> {
-        let above = above.iter().map(|(ty, above)| (Box::from(*ty), [Box::from(*above)].into()));
+        let above = above
+            .iter()
+            .map(|(ty, above)| (Box::from(*ty), [Box::from(*above)].into()));
         let visible = Visible {
             catalog: &Catalog::default(),
             hierarchy: &Hierarchy::of(above.collect()),
@@ -321,7 +323,10 @@ mod tests {
         let of_list = |name| said(&list, "a/List", "java/util/ArrayList", name);
         assert_eq!(of_list("removeRange"), hidden);
         assert_eq!(of_list("clear"), Ok(()));
-        assert_eq!(said(&job, "a/Job", "java/util/ArrayList", "removeRange"), Ok(()));
+        assert_eq!(
+            said(&job, "a/Job", "java/util/ArrayList", "removeRange"),
+            Ok(())
+        );
         assert_eq!(said(&job, "a/Job", "java/lang/Object", "clone"), hidden);
         assert_eq!(said(&job, "a/Job", "java/lang/Object", "hashCode"), Ok(()));
     }
@@ -332,7 +337,10 @@ mod tests {
         let below = [("a/A", "lib/Base"), ("a/B", "a/A")];
         // No type of a library has methods of the platform's hidden: the platform is known.
         assert_eq!(said(&below, "a/B", "java/io/File", "delete"), Ok(()));
-        assert_eq!(said(&below, "a/B", "java/util/AbstractList", "removeRange"), unknown);
+        assert_eq!(
+            said(&below, "a/B", "java/util/AbstractList", "removeRange"),
+            unknown
+        );
         assert_eq!(said(&below, "a/B", "lib/Thing", "run"), unknown);
         assert_eq!(said(&below, "a/B", "lib/Base", "run"), unknown);
         assert_eq!(said(&[], "a/C", "java/io/File", "delete"), Ok(()));
@@ -345,15 +353,25 @@ mod tests {
     fn base_types_of_dotnet_are_known() {
         let above = [
             ("Acme.Fault", "System.InvalidOperationException"),
-            ("Acme.Names", "System.Collections.Generic.List`1<System.String>"),
+            (
+                "Acme.Names",
+                "System.Collections.Generic.List`1<System.String>",
+            ),
         ];
-        let above = above.iter().map(|(ty, above)| (Box::from(*ty), [Box::from(*above)].into()));
+        let above = above
+            .iter()
+            .map(|(ty, above)| (Box::from(*ty), [Box::from(*above)].into()));
         let visible = Visible {
             catalog: &Catalog::default(),
             hierarchy: &Hierarchy::of(above.collect()),
         };
         let said = |base, owner, name| visible.is_public_outside(owner, name, [base].into_iter());
-        for base in ["Acme.Fault", "Acme.Names", "System.IO.Stream", "System.Object"] {
+        for base in [
+            "Acme.Fault",
+            "Acme.Names",
+            "System.IO.Stream",
+            "System.Object",
+        ] {
             assert_eq!(said(base, "System.IO.File", "Delete"), Ok(()), "{base}");
             assert_eq!(said(base, "Lib.Thing", "Run"), Ok(()), "{base}");
         }

@@ -14,10 +14,10 @@ use crate::aspect::platform;
 use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::hook::{Changes, HookOperand, Word};
-use crate::aspect::rules::nearest;
 use crate::aspect::rules::model::{
     Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector,
 };
+use crate::aspect::rules::nearest;
 use crate::aspect::structs::Structs;
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
@@ -92,7 +92,10 @@ impl Hierarchy {
             [|name| name.replace('.', "/").into(), |name| name.into()];
         for spell in spellings {
             let name = spell(&said.name);
-            let mut above = self.above(&name).map(<[Box<str>]>::to_vec).unwrap_or_default();
+            let mut above = self
+                .above(&name)
+                .map(<[Box<str>]>::to_vec)
+                .unwrap_or_default();
             above.extend(said.extends.iter().map(|name| spell(name)));
             self.supertypes.insert(name, above.into());
         }
@@ -513,7 +516,13 @@ impl Matcher {
     pub fn idle(&self, matched: &Matched) -> Vec<Idle> {
         self.aspects
             .iter()
-            .zip(matched.0.iter().map(|came| came.bits).chain(std::iter::repeat(0)))
+            .zip(
+                matched
+                    .0
+                    .iter()
+                    .map(|came| came.bits)
+                    .chain(std::iter::repeat(0)),
+            )
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
                 aspect: aspect.name.clone(),

@@ -570,7 +570,9 @@ impl<'t> Reader<'t> {
                     _ if self.rest().trim_start().starts_with('(') => {
                         let help = match nearest(name, &["arg"], &[]) {
                             Some(_) => "did you mean `arg(0)`?",
-                            None => "`arg(0)` is an argument; a method of a value stands behind a dot: `arg(0).uri()`",
+                            None => {
+                                "`arg(0)` is an argument; a method of a value stands behind a dot: `arg(0).uri()`"
+                            }
                         };
                         let place = self.here(start..self.at);
                         Err(wrong(place, "no operand is written so", help))
@@ -735,7 +737,10 @@ mod tests {
             named("http.request.method = arg(0).getMethod()"),
             Ok(Some("http.request.method".into()))
         );
-        assert_eq!(named("user-id=acme.Session.user()"), Ok(Some("user-id".into())));
+        assert_eq!(
+            named("user-id=acme.Session.user()"),
+            Ok(Some("user-id".into()))
+        );
         for wrong in [".a = arg(0)", "a. = arg(0)", "a..b = arg(0)"] {
             assert_eq!(
                 named(wrong).unwrap_err().message,

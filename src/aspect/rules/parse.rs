@@ -925,7 +925,11 @@ impl<'t> Parser<'t> {
                 DeValue::Table(table),
             ) => self.members_at(&mut at, value.span(), table),
             (PointKind::Call, _) => {
-                self.wrong_type(value, "`call`", "a table of `type`, `extends`, `method`, `params`");
+                self.wrong_type(
+                    value,
+                    "`call`",
+                    "a table of `type`, `extends`, `method`, `params`",
+                );
             }
             (PointKind::New, _) => self.wrong_type(value, "`new`", "a table of `type`, `params`"),
             (PointKind::FieldGet | PointKind::FieldSet, _) => {

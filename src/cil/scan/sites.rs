@@ -3,7 +3,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::joinpoint::Callee;
-use crate::aspect::joinpoint::{Callers, CallDetails, CallHow, CallSite, EachCall, EachName};
+use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, Callers, EachCall, EachName};
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{has_il, method_flag};
