@@ -72,7 +72,7 @@ pub struct Skipped {
     pub method: String,
     /// Why.
     pub reason: Reason,
-    /// A rule names just this call, or what is made there: it does not do what it says.
+    /// A rule names just this call: it does not do what it says.
     pub asked: bool,
 }
 
@@ -635,7 +635,7 @@ impl Planner<'_> {
         };
         let mut left = Vec::new();
         if wanted.has(PointKind::Line) && !method.details.has_lines() {
-            left.push((Reason::NoLines, false));
+            left.push(Reason::NoLines);
             for ((aspect, ..), _) in meets.iter().filter(|(_, at)| at.kind == PointKind::Line) {
                 self.plan.matched.note_left(*aspect, Reason::NoLines);
             }
@@ -675,12 +675,11 @@ impl Planner<'_> {
                 let point = match point {
                     Ok(point) => point,
                     Err(reason) => {
-                        left.push((reason, at.is_exact()));
+                        left.push(reason);
                         plan.matched.note_left(aspect, reason);
                         continue;
                     }
                 };
-                let is_exact = at.is_exact();
                 let thrown = at.thrown.as_ref().map(|thrown| own.binder.thrown(thrown));
                 let shown = format!(
                     "{} in {}.{}",
@@ -701,7 +700,7 @@ impl Planner<'_> {
                     shown: &shown,
                 };
                 if let Some(reason) = at.lacks(hooks) {
-                    left.push((reason, is_exact));
+                    left.push(reason);
                     plan.matched.note_left(aspect, reason);
                     continue;
                 }
@@ -761,8 +760,8 @@ impl Planner<'_> {
             plan.calls.append(&mut before);
             plan.calls.append(&mut behind);
         });
-        for (reason, asked) in left {
-            self.note_skipped(ty, index, method, reason, asked);
+        for reason in left {
+            self.note_skipped(ty, index, method, reason, false);
         }
     }
 

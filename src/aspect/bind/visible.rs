@@ -271,6 +271,8 @@ impl Visible<'_> {
                 return Some(true);
             }
             match self.superclass(at) {
+                // Rules may say what is above it, and not all of it.
+                Some(_) if self.hierarchy.is_said(at) => return None,
                 Some(superclass) => at = superclass,
                 None => return ROOTS.contains(&at).then_some(false),
             }

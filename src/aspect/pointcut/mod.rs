@@ -46,6 +46,8 @@ pub enum Verdict {
 pub struct Hierarchy {
     /// Type name to the names it extends and implements directly.
     pub supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>,
+    /// The types of which only rules say what is above them: there may be more.
+    said: FxHashSet<Box<str>>,
     /// The structs of .NET.
     pub structs: Arc<Structs>,
     /// For each `extends` that was asked about (matcher and place of the selector), how a type and those above it stand to it.
@@ -92,13 +94,19 @@ impl Hierarchy {
             [|name| name.replace('.', "/").into(), |name| name.into()];
         for spell in spellings {
             let name = spell(&said.name);
-            let mut above = self
-                .above(&name)
-                .map(<[Box<str>]>::to_vec)
-                .unwrap_or_default();
+            let known = self.above(&name).map(<[Box<str>]>::to_vec);
+            if known.is_none() {
+                self.said.insert(name.clone());
+            }
+            let mut above = known.unwrap_or_default();
             above.extend(said.extends.iter().map(|name| spell(name)));
             self.supertypes.insert(name, above.into());
         }
+    }
+
+    /// Whether rules alone say what is above a type.
+    pub fn is_said(&self, name: &str) -> bool {
+        self.said.contains(name)
     }
 
     /// A type and those above it, as far as they are known.

@@ -239,15 +239,12 @@ pub struct At {
 }
 
 impl At {
-    /// Whether the rule names what it means, type and method.
+    /// Whether the rule names the calls that it means, by type and method.
     pub fn is_exact(&self) -> bool {
         let is_exact = |names: &Option<NameSet>| names.as_ref().is_some_and(NameSet::is_exact);
-        match self.kind {
-            PointKind::Call => {
-                (is_exact(&self.ty) || is_exact(&self.extends)) && is_exact(&self.name)
-            }
-            _ => self.kind == PointKind::New && is_exact(&self.ty),
-        }
+        self.kind == PointKind::Call
+            && (is_exact(&self.ty) || is_exact(&self.extends))
+            && is_exact(&self.name)
     }
 }
 
