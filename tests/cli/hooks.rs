@@ -810,7 +810,7 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     world.write("weave.toml", rules("type = \"lib.Base\"", saw));
     let told = world.wove(&["app.jar", "out.jar"]).err;
     assert!(
-        told.contains("warning: app.jar: in Main.Ui.show() a call stays as it is, since a superclass is unknown"),
+        told.contains("warning: app.jar: in Main$Ui.show() a call stays as it is, since a superclass is unknown"),
         "{told}"
     );
     assert!(told.contains("1 left: 1 call of unknown"), "{told}");
@@ -827,7 +827,7 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     assert_eq!(told.status, 1, "{}", told.err);
     assert!(
         told.err
-            .contains("in Main.Numbers.get(int) a call of what is not public"),
+            .contains("in Main$Numbers.get(int) a call of what is not public"),
         "{}",
         told.err
     );

@@ -19,7 +19,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
-use crate::aspect::rules::nearest;
+use crate::aspect::rules::nearest_name;
 use crate::switches::DECIDED;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -1069,7 +1069,7 @@ impl<'b> Binding<'b> {
                     .collect();
                 names.sort_unstable();
                 names.dedup();
-                let near = nearest(&call.method, &names, &[]);
+                let near = nearest_name(&call.method, &names);
                 let total = names.len();
                 names.truncate(10);
                 let more = if names.len() < total { ", .." } else { "" };

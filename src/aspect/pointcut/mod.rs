@@ -17,7 +17,7 @@ use crate::aspect::rules::hook::{Changes, HookOperand, Word};
 use crate::aspect::rules::model::{
     Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector,
 };
-use crate::aspect::rules::nearest;
+use crate::aspect::rules::nearest_name;
 use crate::aspect::structs::Structs;
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
@@ -85,7 +85,7 @@ impl Hierarchy {
             return Some(one.clone());
         }
         let all: Vec<&str> = all.iter().map(|name| &**name).collect();
-        nearest(wrong, &all, &[]).map(str::to_owned)
+        nearest_name(wrong, &all).map(str::to_owned)
     }
 
     /// Adds what rules say of a type: what it is below, beside what is known of it.
