@@ -377,9 +377,8 @@ fn bases(image: &Image<'_>, caller: u32) -> Callers {
             }
         }
     }
-    match around {
-        Some(_) => bases.push(String::new()),
-        None => {}
+    if around.is_some() {
+        bases.push(String::new());
     }
     Callers::Below(bases)
 }
