@@ -165,6 +165,8 @@ pub enum Reason {
     CallOfGeneric,
     /// A call of what is not public, so that nobody else can make it.
     CallOfHidden,
+    /// A call of what may be protected: nothing says what is above the class that makes it, or above the type that has it.
+    CallOfUnknown,
     /// A call of a method that looks at who calls it.
     CallerSensitive,
     /// A point where an object is not initialised yet that hooks take.
@@ -187,6 +189,8 @@ pub enum Reason {
     MadeApart,
     /// A lock is held where no handler would give it up (dex).
     HeldLock,
+    /// Rules call hooks of its type, or ask it for values: woven, it would call itself.
+    HookType,
     /// The loader of its class does not see what the hooks are in.
     LibraryUnseen,
     /// Its class's number for serialization would change, and cannot be written down.
@@ -230,11 +234,13 @@ impl Reason {
             Reason::CallOfExact => "call-of-exact",
             Reason::CallOfGeneric => "call-of-generic",
             Reason::CallOfHidden => "call-of-hidden",
+            Reason::CallOfUnknown => "call-of-unknown",
             Reason::CallerSensitive => "caller-sensitive",
             Reason::Uninitialised => "uninitialised",
             Reason::SetOfFinal => "set-of-final",
             Reason::MadeApart => "made-apart",
             Reason::HeldLock => "held-lock",
+            Reason::HookType => "hook-type",
             Reason::LibraryUnseen => "library-unseen",
             Reason::SerialNumber => "serial-number",
             Reason::DefinedHidden => "defined-hidden",
@@ -245,6 +251,29 @@ impl Reason {
             Reason::PointOfHidden => "point-of-hidden",
             Reason::AddressOfField => "address-of-field",
         }
+    }
+
+    /// Whether it is about a call in the method, or another point, and not about the method itself.
+    pub const fn is_of_part(self) -> bool {
+        matches!(
+            self,
+            Reason::CallOfSuper
+                | Reason::CallOfExact
+                | Reason::CallOfGeneric
+                | Reason::CallOfHidden
+                | Reason::CallOfUnknown
+                | Reason::CallerSensitive
+                | Reason::Uninitialised
+                | Reason::SetOfFinal
+                | Reason::PointOfStruct
+                | Reason::NoLines
+                | Reason::PointOfGeneric
+                | Reason::PointOfHidden
+                | Reason::AddressOfField
+                | Reason::ExceptionUnnamed
+                | Reason::MadeApart
+                | Reason::HeldLock
+        )
     }
 
     /// Whether the method was asked for but could not be woven, so that `--strict` fails.
@@ -265,6 +294,7 @@ impl Reason {
                 | Reason::LibraryUnseen
                 | Reason::SerialNumber
                 | Reason::DefinedHidden
+                | Reason::CallOfUnknown
         )
     }
 }
@@ -298,6 +328,7 @@ impl fmt::Display for Reason {
             Reason::DefinedHidden => {
                 "its class may be defined hidden from its bytes (defineHiddenClass), where its name means another class"
             }
+            Reason::HookType => "rules call its type, which is not woven then",
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
@@ -321,7 +352,10 @@ impl fmt::Display for Reason {
             Reason::CallOfGeneric => {
                 "a call of a generic method or of a generic type's method stays as it is"
             }
-            Reason::CallOfHidden => "a call of what is not known to be public stays as it is",
+            Reason::CallOfHidden => "a call of what is not public stays as it is",
+            Reason::CallOfUnknown => {
+                "a call stays as it is, since a superclass is unknown, and what is called may be protected (name the library that has it with --reference)"
+            }
             Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
             Reason::Uninitialised => {
                 "a point where the object is not initialised yet stays as it is"

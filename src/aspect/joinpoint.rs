@@ -62,6 +62,8 @@ impl Kinds {
         let kinds = match name {
             _ if is_lambda => Kinds::LAMBDA,
             _ if bridge => Kinds::BRIDGE,
+            // One that the compiler adds, so that another class can make such an object.
+            "<init>" if synthetic => Kinds::SYNTHETIC.with(Kinds::CONSTRUCTOR),
             _ if synthetic => Kinds::SYNTHETIC,
             "<init>" => Kinds::CONSTRUCTOR,
             "<clinit>" => Kinds::STATIC_INIT,
@@ -276,10 +278,25 @@ pub trait CallDetails {
     fn parameters(&self, each: EachName<'_>);
     /// What is called; none where it has no such signature that others can call it by.
     fn callee(&self) -> Option<Callee>;
+    /// Whom it lets make the call, as far as its artifact says (.NET).
+    fn callers(&self) -> Callers {
+        Callers::All
+    }
     /// What symbols say of parameters and result, where [`CallSite::descriptor`] does not.
     fn described(&self) -> Option<String> {
         None
     }
+}
+
+/// Who may make a call, as far as an artifact says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Callers {
+    /// All of it.
+    All,
+    /// Some of its types.
+    Some,
+    /// All, unless what is called is protected: what makes the call lies below these types of other artifacts.
+    Below(Vec<String>),
 }
 
 /// Receives calls one by one.

@@ -8,6 +8,7 @@ pub mod everything;
 pub mod joinpoint;
 pub mod pattern;
 pub mod plan;
+pub mod platform;
 pub mod point;
 pub mod pointcut;
 pub mod rules;

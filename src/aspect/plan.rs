@@ -2,13 +2,14 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::binder::{AtPoint, Binder, Meets, Subject};
-use crate::aspect::bind::call::Bound;
+use crate::aspect::bind::call::{Bound, Convert};
+use crate::aspect::bind::catalog::Leaves;
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
 use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
-use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
+use crate::aspect::joinpoint::{Callee, Callers};
 use crate::aspect::point::{Point, PointKind, PointKinds};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matched, TypeMatcher, Verdict};
 use crate::aspect::rules::hook::Word;
@@ -71,6 +72,15 @@ pub struct Skipped {
     pub method: String,
     /// Why.
     pub reason: Reason,
+    /// A rule names just this call: it does not do what it says.
+    pub asked: bool,
+}
+
+impl Skipped {
+    /// Whether `--strict` fails for it.
+    pub fn is_failure(&self) -> bool {
+        self.asked || self.reason.is_failure()
+    }
 }
 
 /// A call that is redirected, or a point at which something is called.
@@ -228,6 +238,7 @@ impl Plan {
                 index: planned.index,
                 method: name(planned.ty, planned.index)?,
                 reason,
+                asked: false,
             });
         }
         Ok(())
@@ -247,6 +258,7 @@ impl Plan {
                 index: call.index,
                 method: name(call.ty, call.index)?,
                 reason: *reason,
+                asked: false,
             });
         }
         Ok(())
@@ -324,6 +336,8 @@ pub struct Planner<'a> {
     hooks: Advice,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
+    /// What of it is not woven, since rules call it.
+    leaves: Leaves<'a>,
     /// Its name, when explaining or binding.
     name: String,
     /// What binds own hooks.
@@ -357,6 +371,7 @@ impl<'a> Planner<'a> {
             explain,
             hooks: Advice::LIBRARY,
             current: None,
+            leaves: Leaves::Nothing,
             name: String::new(),
             own: None,
             redirects: FxHashMap::default(),
@@ -423,7 +438,25 @@ impl Planner<'_> {
                 (own.artifact, own.adapters),
             )
         };
-        match own.binder.bind(&meets, &subject) {
+        let bound = own.binder.bind(&meets, &subject);
+        for &(aspect, _, hooks) in &meets {
+            for (n, name) in hooks.optional_names().into_iter().enumerate() {
+                let mut parameters = signature.parameters.iter();
+                if parameters.any(|p| p.name.as_deref() == Some(name)) {
+                    self.plan.matched.note_name(aspect, n);
+                }
+            }
+            if let (Some(around), Ok(bound)) = (&hooks.around, &bound)
+                && bound.runs_around(&around.call.method)
+            {
+                self.plan.matched.note_around(aspect);
+            }
+        }
+        let bound = match (own.is_dex, bound) {
+            (true, Ok(bound)) => without_casts(bound, &meets, &subject),
+            (_, bound) => bound,
+        };
+        match bound {
             Ok(bound) if bound.is_empty() && meets.iter().any(|(.., own)| own.around.is_some()) => {
                 Some(None)
             }
@@ -475,17 +508,22 @@ impl Planner<'_> {
         let mut left = Vec::new();
         let (plan, redirects, misfits) = (&mut self.plan, &mut self.redirects, &mut self.misfits);
         method.details.calls(&mut |site| {
-            let means = |at: &At| matcher.means_call(at, site);
-            let meant: Vec<Meets<'_>> = (meets.iter())
-                .filter(|(_, at)| means(at))
-                .map(|(meets, _)| *meets)
-                .collect();
+            let mut is_exact = false;
+            let mut meant: Vec<Meets<'_>> = Vec::new();
+            let means = |at: &At| matcher.means_call(at, site, own.binder.hierarchy);
+            for (meets, at) in meets.iter().filter(|(_, at)| means(at)) {
+                is_exact |= at.is_exact();
+                meant.push(*meets);
+            }
             if meant.is_empty() {
                 return;
             }
-            match callee(site, &self.name, own.binder.language, &visible) {
+            let is_replaced = meant.iter().any(|(.., own)| own.replace.is_some());
+            let language = own.binder.language;
+            match callee(site, &self.name, language, &visible, is_replaced) {
                 Err(reason) => {
-                    left.push(reason);
+                    // A method that calls what it overrides is itself no such call.
+                    left.push((reason, is_exact && reason != Reason::CallOfSuper));
                     for (aspect, ..) in meant {
                         plan.matched.note_left(aspect, reason);
                     }
@@ -545,8 +583,8 @@ impl Planner<'_> {
                 }
             }
         });
-        for reason in left {
-            self.skip(ty, index, method, reason);
+        for (reason, asked) in left {
+            self.note_skipped(ty, index, method, reason, asked);
         }
     }
 
@@ -725,7 +763,7 @@ impl Planner<'_> {
             plan.calls.append(&mut behind);
         });
         for reason in left {
-            self.skip(ty, index, method, reason);
+            self.note_skipped(ty, index, method, reason, false);
         }
     }
 
@@ -791,11 +829,56 @@ impl Planner<'_> {
         Some(place)
     }
 
+    /// Leaves a method of a type that rules call.
+    fn leave_called(&mut self, ty: u32, index: u32, method: &Method<'_>) {
+        let Some((_, matcher)) = &self.current else {
+            return;
+        };
+        let (mut is_meant, matched) = (false, &mut self.plan.matched);
+        matcher.each_aspect(method, &mut |aspect, said| {
+            if said.is_ok_and(|advice| advice != Advice::CALLS) {
+                is_meant = true;
+                matched.note_left(aspect, Reason::HookType);
+            }
+        });
+        if is_meant {
+            self.note_skipped(ty, index, method, Reason::HookType, false);
+        }
+    }
+
+    /// Whether an aspect with hooks of its own leaves a method out that is too small for a trace.
+    fn leaves_of_own(&self, method: &Method<'_>, reason: Reason) -> bool {
+        let all = self.matcher.matcher();
+        let (true, Some((_, matcher))) = (
+            matches!(reason, Reason::Trivial | Reason::Small) && all.has_observers(),
+            &self.current,
+        ) else {
+            return false;
+        };
+        let mut leaves = false;
+        matcher.each_aspect(method, &mut |aspect, said| {
+            let own = all.own_hooks(aspect);
+            leaves |= said == Err(reason) && own.is_some_and(|(_, own)| own.has_hooks());
+        });
+        leaves
+    }
+
     /// Notes what is left, when explaining.
     fn skip(&mut self, ty: u32, index: u32, method: &Method<'_>, reason: Reason) {
-        if !self.explain {
-            return;
+        if self.explain {
+            self.note_skipped(ty, index, method, reason, false);
         }
+    }
+
+    /// Notes what is left, for the summary.
+    fn note_skipped(
+        &mut self,
+        ty: u32,
+        index: u32,
+        method: &Method<'_>,
+        reason: Reason,
+        asked: bool,
+    ) {
         if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
             self.plan.skipped_types.push((ty, self.name.clone()));
         }
@@ -804,8 +887,41 @@ impl Planner<'_> {
             index,
             method: format!("{}{}", method.name, method.descriptor),
             reason,
+            asked,
         });
     }
+}
+
+/// In dex files nothing casts what a hook gives for a value.
+fn without_casts(
+    bound: Bound,
+    meets: &[Meets<'_>],
+    subject: &Subject<'_>,
+) -> Result<Bound, Vec<Misfit>> {
+    let changes = |layer: &Bound| {
+        let mut calls = (layer.enter.iter().chain(&layer.exit)).chain(&layer.exception);
+        let cast = calls.find(|call| matches!(call.given, Some((Convert::Cast, _))));
+        cast.map(|call| call.hook.name.clone())
+    };
+    let Some(name) = bound.layers().find_map(changes) else {
+        return Ok(bound);
+    };
+    let hooks = meets.iter().flat_map(|(.., own)| {
+        let hooks = (own.enter.iter().chain(&own.exit)).chain(&own.exception);
+        hooks.map(move |hook| (own, hook))
+    });
+    let wrong = hooks.filter(|(_, hook)| *hook.call.method == *name);
+    Err(wrong
+        .map(|(own, hook)| Misfit {
+            source: Arc::clone(&own.source),
+            span: hook.name.clone(),
+            title: format!("`{}.{name}` returns an `Object`", hook.call.ty),
+            what: "which dex files do not cast yet, for".into(),
+            method: format!("{}.{}", subject.ty.replace('/', "."), subject.name),
+            help: Some("let it return the type of the value".into()),
+        })
+        .take(1)
+        .collect())
 }
 
 /// Whether some hook takes this.
@@ -821,7 +937,7 @@ fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
     if point.result == point.owner {
         return false;
     }
-    match hierarchy.supertypes.get(&*owner.name) {
+    match hierarchy.above(&owner.name) {
         Some(supertypes) => supertypes.iter().any(|ty| **ty == *"System.ValueType"),
         None => !is_platform(&owner.scope),
     }
@@ -845,12 +961,13 @@ fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Mis
     }
 }
 
-/// What a call calls, if others can call it as well.
+/// What a call calls, if others can call it as well, or it is replaced.
 fn callee(
     site: &CallSite<'_>,
     caller: &str,
     language: Language,
     visible: &Visible<'_>,
+    is_replaced: bool,
 ) -> Result<Callee, Reason> {
     let named = Named {
         owner: site.ty,
@@ -859,14 +976,23 @@ fn callee(
         how: site.how?,
     };
     if language == Language::CSharp {
-        // An assembly says of itself who sees what.
-        return site.details.callee().ok_or(Reason::Unsupported);
+        let callee = site.details.callee().ok_or(Reason::Unsupported)?;
+        return match site.details.callers() {
+            Callers::Some if !is_replaced => Err(Reason::CallOfHidden),
+            Callers::Below(bases) if !is_replaced => {
+                let bases = bases.iter().map(|base| &**base);
+                let said = visible.is_public_outside(site.ty, site.method, bases);
+                said.map(|()| callee)
+            }
+            _ => Ok(callee),
+        };
     }
     if visible.is_caller_sensitive(named) {
         return Err(Reason::CallerSensitive);
     }
-    if !visible.is_public(caller, named) {
-        return Err(Reason::CallOfHidden);
+    // Nobody else makes a call that is replaced.
+    if !is_replaced {
+        visible.is_public(caller, named)?;
     }
     site.details.callee().ok_or(Reason::CallOfHidden)
 }
@@ -883,8 +1009,9 @@ impl Visitor for Planner<'_> {
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
         let number = self.plan.types;
         self.plan.types += 1;
-        if (self.own.as_ref()).is_some_and(|own| own.binder.catalog.has(ty.name)) {
-            // Rules do not weave the hooks that they call.
+        let catalog = self.own.as_ref().map(|own| own.binder.catalog);
+        self.leaves = catalog.map_or(Leaves::Nothing, |catalog| catalog.leaves(ty.name));
+        if self.leaves == Leaves::Library {
             self.current = None;
             return false;
         }
@@ -903,6 +1030,13 @@ impl Visitor for Planner<'_> {
             return;
         };
         let (ty, base) = (self.plan.types - 1, *base);
+        let is_left = match self.leaves {
+            Leaves::Methods(methods) => methods.iter().any(|left| **left == *method.name),
+            leaves => leaves == Leaves::All,
+        };
+        if is_left {
+            return self.leave_called(ty, index, method);
+        }
         let mut has_calls = false;
         let verdict = matcher.method(method, &mut self.plan.matched);
         if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
@@ -971,9 +1105,10 @@ impl Visitor for Planner<'_> {
         }
         match verdict {
             Verdict::Unmatched => {}
-            Verdict::Skip(reason) => {
-                self.skip(ty, index, method, reason);
+            Verdict::Skip(reason) if self.leaves_of_own(method, reason) => {
+                self.note_skipped(ty, index, method, reason, false);
             }
+            Verdict::Skip(reason) => self.skip(ty, index, method, reason),
             Verdict::Weave(advice) => self.plan.methods.push(Planned {
                 ty,
                 index,
@@ -1096,6 +1231,7 @@ slower-than = \"2ms\"
         let both = || vec![parameter(), parameter()];
         let mut catalog = Catalog::default();
         let ty = HookType {
+            of_objects: Vec::new(),
             ty: Ty::class("weave/runtime/Switched"),
             is_interface: false,
             is_public: true,

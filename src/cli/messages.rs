@@ -98,6 +98,7 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::NothingTaken => "WV0113",
         WarningKind::LinkFollowed => "WV0115",
         WarningKind::StructsUnknown => "WV0114",
+        WarningKind::InVain => "WV0116",
     }
 }
 
@@ -182,12 +183,7 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
         tell(severity, code_of_warning(kind), None, None, text);
     }
     for left in &outcome.failures {
-        let (name, _) = show::method(&left.type_name, &left.method);
-        let text = format!(
-            "{}: {name} is left as it was: {}",
-            left.artifact, left.reason
-        );
-        tell("warning", LEFT, None, None, text);
+        tell("warning", LEFT, None, None, show::left(left));
     }
     for idle in &outcome.idle {
         let aspect = Some(idle.aspect.as_str());

@@ -265,17 +265,23 @@ fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
     if classes.is_empty() {
         return;
     }
-    let _ = writeln!(out, "  methods  classes     left  artifact");
+    // A column of zeros says nothing.
+    let has_left = classes.iter().any(|class| !class.left.is_empty());
+    let title = if has_left { "     left" } else { "" };
+    let _ = writeln!(out, "  methods  classes{title}  artifact");
     for classes in classes.chunk_by(|a, b| a.artifact == b.artifact) {
         let woven = classes.iter().map(|c| c.woven.len() as u64).sum();
         let with_hooks = classes.iter().filter(|c| has_hooks(c)).count();
         let left = classes.iter().map(|c| c.left.len() as u64).sum();
+        let left = match has_left {
+            true => format!("{:>9}", show::thousands(left)),
+            false => String::new(),
+        };
         let _ = writeln!(
             out,
-            "{:>9}{:>9}{:>9}  {}",
+            "{:>9}{:>9}{left}  {}",
             show::thousands(woven),
             show::thousands(with_hooks as u64),
-            show::thousands(left),
             printable(&classes[0].artifact)
         );
     }

@@ -3,6 +3,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::pointcut::Idle;
 use crate::dotnet_names;
+use crate::pipeline::Left;
 use crate::printable::printable;
 use crate::symbols::Symbol;
 use std::collections::BTreeMap;
@@ -56,6 +57,16 @@ pub fn method(type_name: &str, name_and_descriptor: &str) -> (String, String) {
     let short = format!("{shown}{}", symbol.parameters());
     let long = format!("{}{}", symbol.name(), symbol.parameters());
     (printable(&long), printable(&short))
+}
+
+/// What was asked for and is left as it was.
+pub fn left(left: &Left) -> String {
+    let (name, _) = method(&left.type_name, &left.method);
+    let (artifact, reason) = (&left.artifact, left.reason);
+    match reason.is_of_part() {
+        true => format!("{artifact}: in {name} {reason}"),
+        false => format!("{artifact}: {name} is left as it was: {reason}"),
+    }
 }
 
 /// Why an aspect put a hook nowhere.

@@ -178,6 +178,10 @@ impl WeaveArgs {
     }
 }
 
+/// What weave has lists of, the same on every machine (`rules/types-*.txt`).
+const KNOWN_TYPES: &str =
+    "the public types of JDK 8 to 25, Android 13, .NET 10 and .NET Framework 4.8";
+
 /// Runs the job.
 pub fn run(args: &WeaveArgs) -> Result<u8> {
     let (Some(input), Some(output)) = (&args.input, &args.output) else {
@@ -186,6 +190,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     let resolved = rules::resolve(&args.rules, input)?;
     if args.verbose {
         note(&format!("rules: {}", printable(&resolved.source)));
+        note(&format!("known beside the input: {}", KNOWN_TYPES));
     }
     let cache = args.open_cache(&resolved)?;
     let references = rules::listed(&args.reference)?;
@@ -281,15 +286,11 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         }
     }
     for left in outcome.failures.iter().take(shown) {
-        let (name, _) = show::method(&left.type_name, &left.method);
-        line(format!(
-            "warning: {}: {name} is left as it was: {}",
-            left.artifact, left.reason
-        ));
+        line(format!("warning: {}", show::left(left)));
     }
     if let Some(more) = outcome.failures.len().checked_sub(shown).filter(|&n| n > 0) {
         line(format!(
-            "warning: {more} more are left as they were (-v names them)"
+            "warning: {more} more stay as they were (-v names them)"
         ));
     }
     for idle in &outcome.idle {

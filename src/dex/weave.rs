@@ -402,6 +402,7 @@ fn list_types(
                     index: planned.index,
                     method: format!("{name}{descriptor}"),
                     reason,
+                    asked: false,
                 }),
                 None => {
                     any = true;

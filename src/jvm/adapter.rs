@@ -190,6 +190,12 @@ impl Code {
                     additions.shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
                 self.out.call(method, emit::words(&hook.result), 1);
             }
+            (Some(Convert::Cast), _) => {
+                let to = adapter.change.as_ref().map_or(&hook.result, |c| &c.to);
+                let class = additions.shared_utf8(&emit::class_name(to));
+                let class = additions.shared(tag::CLASS, &class.to_be_bytes());
+                self.out.indexed(op::CHECKCAST, class, 1, 1);
+            }
             _ => {}
         }
     }
@@ -220,8 +226,13 @@ impl Code {
             }
             None => nulls = self.links(&hook.links, 1 + busy.map_or(0, |_| 1), additions),
         }
-        let end = self.pc();
+        let called = self.pc();
         self.convert(hook, adapter, additions);
+        // A cast can fail as the hook can.
+        let end = match adapter.change.as_ref().map(|change| change.convert) {
+            Some(Convert::Cast) => self.pc(),
+            _ => called,
+        };
         self.end(busy);
         let result = adapter.change.as_ref().map_or(&hook.result, |c| &c.to);
         self.out.xreturn(result);

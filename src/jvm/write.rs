@@ -170,6 +170,7 @@ fn skipped(class: &Class<'_>, planned: &Planned, reason: Reason) -> Skipped {
         index: planned.index,
         method: class.method_label(&class.methods[planned.index as usize]),
         reason,
+        asked: false,
     }
 }
 

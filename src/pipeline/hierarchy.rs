@@ -21,6 +21,7 @@ use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::own::{Catalogs, Code};
 use crate::pipeline::worker::with_worker;
+use crate::printable::printable;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
@@ -148,8 +149,12 @@ pub(crate) fn build(
     }
     for library in matcher.libraries() {
         if !library.path.exists() {
+            let place = &library.place;
             let what = format!(
-                "the library {}: there is no such file or folder",
+                "{}:{}:{}: the library {}: there is no such file or folder",
+                printable(&place.file),
+                place.line,
+                place.column,
                 library.path.display()
             );
             return Err(Error::usage(what).with_findings(vec![Finding {
@@ -174,6 +179,16 @@ pub(crate) fn build(
     }
     if matcher.takes_values() && !input.is_dir() {
         add_structs_beside(input, &mut structs)?;
+    }
+    for (written, methods) in matcher.value_types() {
+        catalogs.note_values(written, &methods);
+    }
+    for said in matcher
+        .said_types()
+        .iter()
+        .filter(|said| !said.extends.is_empty())
+    {
+        hierarchy.say(said);
     }
     hierarchy.structs = Arc::new(structs);
     if !wanted.members.is_empty() {

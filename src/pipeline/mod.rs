@@ -42,7 +42,7 @@ pub use cache::{Cache, Trust};
 pub use job::Job;
 pub use library::embedded::{JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
 pub use maps::maps_of;
-pub use outcome::{ClassPlan, Outcome, Warning, WarningKind};
+pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
 pub use run::{files_of, run};
 pub use verify::{Verified, verify};
 

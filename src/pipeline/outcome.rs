@@ -168,6 +168,8 @@ pub enum WarningKind {
     NothingTaken,
     /// Nothing says whether structs of other assemblies are ref structs, so values of them are left out.
     StructsUnknown,
+    /// What a rule says with `?` is so nowhere.
+    InVain,
 }
 
 impl WarningKind {
@@ -189,6 +191,7 @@ impl WarningKind {
             WarningKind::BuildTool => "build-tool",
             WarningKind::NothingTaken => "nothing-taken",
             WarningKind::StructsUnknown => "structs-unknown",
+            WarningKind::InVain => "in-vain",
         }
     }
 

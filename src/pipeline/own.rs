@@ -58,6 +58,11 @@ impl Catalogs {
         self.0[code as usize].add(name, ty);
     }
 
+    pub(crate) fn note_values(&mut self, written: &str, methods: &[&str]) {
+        let all = self.0.iter_mut();
+        all.for_each(|catalog| catalog.note_values(written, methods));
+    }
+
     pub(crate) fn add_members(&mut self, code: Code, name: Box<str>, ty: MemberType) {
         self.0[code as usize].add_members(name, ty);
     }

@@ -112,6 +112,9 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     if let Some(text) = unknown_structs(&hierarchy) {
         outcome.warn(WarningKind::StructsUnknown, text);
     }
+    for text in job.matcher.vain(&ledger.matched) {
+        outcome.warn(WarningKind::InVain, text);
+    }
     outcome.aspects = job.matcher.aspects();
     outcome.idle = job.matcher.idle(&ledger.matched);
     outcome.output = job.output.clone().filter(|_| !outcome.refused);

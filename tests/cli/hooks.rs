@@ -724,3 +724,294 @@ fn masks_hold_for_messages() {
     );
     assert!(!none.contains("out.jar"), "{none}");
 }
+
+/// What weaves a program of one file, `src/Main.java`, with hooks in it.
+fn world_of(source: &str) -> World {
+    let world = World::new();
+    world.write("src/Main.java", source);
+    let options = ["--release", "17", "-g", "-d", "classes", "src/Main.java"];
+    world.tool("javac", &options);
+    world.tool("jar", &["cf", "app.jar", "-C", "classes", "."]);
+    world
+}
+
+/// Calls of the same method in classes of all kinds.
+const DELETES: &str = r#"
+import java.io.File;
+import java.util.AbstractList;
+import java.util.TimerTask;
+
+public class Main {
+    static File file() { return new File("/there/is/no/such"); }
+    static class Job extends TimerTask { public void run() { file().delete(); } }
+    static class Numbers extends AbstractList<Integer> {
+        public Integer get(int i) { file().delete(); removeRange(0, 0); return i; }
+        public int size() { return 1; }
+    }
+    static class Fault extends IllegalStateException { void tell() { file().delete(); } }
+    static class Own extends File {
+        Own() { super("/there/is/no/such"); }
+        public boolean delete() { return super.delete(); }
+    }
+    enum Color { RED { void paint() { file().delete(); } }; abstract void paint(); }
+    record Point(int x) { Point { file().delete(); } }
+    static class Ui extends lib.Base { void show() { file().delete(); other(); new lib.Base().open(); } }
+    public static void main(String[] args) {
+        new Job().run();
+        new Numbers().get(0);
+        new Fault().tell();
+        new Own().delete();
+        Color.RED.paint();
+        new Point(1);
+        new Ui().show();
+    }
+}
+"#;
+
+#[test]
+fn what_a_class_of_the_platform_is_below_keeps_no_call() {
+    let world = World::new();
+    let base =
+        "package lib; public class Base { protected void other() { } public void open() { } }";
+    world.write("lib/lib/Base.java", base);
+    world.write("src/Main.java", DELETES);
+    world.write(
+        "src/H.java",
+        "public class H { public static boolean delete(java.io.File f) { System.out.println(\"no\"); return false; } public static void saw(String m) { } }",
+    );
+    world.tool(
+        "javac",
+        &["--release", "17", "-d", "base", "lib/lib/Base.java"],
+    );
+    let options = ["--release", "17", "-cp", "base", "-d", "classes"];
+    let sources = ["src/Main.java", "src/H.java"];
+    world.tool("javac", &[&options[..], &sources].concat());
+    world.tool("jar", &["cf", "app.jar", "-C", "classes", "."]);
+    let rules = |at: &str, hook: &str| {
+        format!("version = 1\n[[aspect]]\nname = \"a\"\nat = {{ call = {{ {at} }} }}\n{hook}\n")
+    };
+    // A call that is replaced needs no proof; that of what a class overrides itself is another one.
+    let deletes = "type = \"java.io.File\", method = \"delete\"";
+    world.write(
+        "weave.toml",
+        rules(deletes, "replace = \"H.delete(target)\""),
+    );
+    let told = world.wove(&["--strict", "app.jar", "out.jar"]).err;
+    assert!(
+        told.contains("redirected 6 calls (1 left: 1 call of super)"),
+        "{told}"
+    );
+    let ran = world.tool("java", &["-cp", "out.jar:base", "Main"]).out;
+    assert_eq!(ran, "no\n".repeat(6));
+    // Hooks beside the call need it: the platform is known, what a library has is not.
+    let saw = "before = \"H.saw(method)\"";
+    world.write("weave.toml", rules(deletes, saw));
+    let told = world.wove(&["--strict", "app.jar", "out.jar"]).err;
+    assert!(told.contains("redirected 6 calls (1 left"), "{told}");
+    world.write("weave.toml", rules("type = \"lib.Base\"", saw));
+    let told = world.wove(&["app.jar", "out.jar"]).err;
+    assert!(
+        told.contains("warning: app.jar: in Main$Ui.show() a call stays as it is, since a superclass is unknown"),
+        "{told}"
+    );
+    assert!(told.contains("1 left: 1 call of unknown"), "{told}");
+    assert_eq!(world.weave(&["--strict", "app.jar", "no.jar"]).status, 1);
+    assert!(!world.at("no.jar").exists());
+    let told = world
+        .wove(&["app.jar", "out.jar", "--reference", "base"])
+        .err;
+    assert!(told.contains("redirected 1 call ->"), "{told}");
+    // What a rule names and cannot have is told, and fails.
+    let range = "type = \"Main.Numbers\", method = \"removeRange\"";
+    world.write("weave.toml", rules(range, saw));
+    let told = world.weave(&["--strict", "app.jar", "no.jar"]);
+    assert_eq!(told.status, 1, "{}", told.err);
+    assert!(
+        told.err
+            .contains("in Main$Numbers.get(int) a call of what is not public"),
+        "{}",
+        told.err
+    );
+    world.write("weave.toml", rules("method = \"removeRange\"", saw));
+    world.wove(&["--strict", "app.jar", "out.jar"]);
+}
+
+#[test]
+fn calls_are_found_by_what_their_type_is_below() {
+    let world = world_of(
+        r#"
+import java.util.concurrent.*;
+public class Main {
+    static class Pool extends ThreadPoolExecutor {
+        Pool() { super(1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>()); }
+    }
+    public static class H {
+        public static void run(Executor executor, Runnable task) { System.out.println("handed over"); executor.execute(task); }
+    }
+    public static void main(String[] args) throws Exception {
+        Pool pool = new Pool();
+        pool.execute(() -> { });
+        ExecutorService service = pool;
+        service.execute(() -> { });
+        pool.shutdown();
+    }
+}
+"#,
+    );
+    world.write(
+        "weave.toml",
+        "version = 1
+[[aspect]]
+at = { call = { extends = \"java.util.concurrent.Executor\", method = \"execute\" } }
+match = { method = \"main\" }
+replace = \"Main.H.run(target, args..)\"
+",
+    );
+    let told = world.wove(&["--strict", "app.jar", "out.jar"]).err;
+    assert!(told.contains("redirected 2 calls"), "{told}");
+    let ran = world.tool("java", &["-cp", "out.jar", "Main"]).out;
+    assert_eq!(ran, "handed over\nhanded over\n");
+}
+
+const ACCOUNT: &str = r#"
+import java.util.List;
+public class Main {
+    static class Account {
+        private boolean frozen;
+        String owner = "bob";
+        void freeze(boolean frozen) { this.frozen = frozen; }
+        void close() { }
+        String owner() { return owner; }
+        List<String> names(List<String> names) { return names.size() > 1 ? names : null; }
+    }
+    public static class Session {
+        static String user = "eve";
+        public static String user() { return user; }
+        static void login(String name) { if (name.isEmpty()) throw new IllegalArgumentException(); user = name; }
+        String of() { return user; }
+    }
+    public static class H {
+        public static void deny(String method) { throw new SecurityException(method); }
+        public static void saw(Object value) { }
+        public static void all(String what, Object... values) { System.out.println(what + java.util.Arrays.toString(values)); }
+        public static <T> T same(T value) { return value; }
+        public static Object odd(Object value) { return 12; }
+        public static Object around(java.util.function.Supplier<Object> body) { return body.get(); }
+        String helper(String text) { return text.isEmpty() ? text : text + text; }
+    }
+    static void attempt(Runnable run) { try { run.run(); System.out.println("ran"); } catch (SecurityException e) { System.out.println(e.getMessage()); } }
+    public static void main(String[] args) {
+        Account account = new Account();
+        attempt(() -> account.freeze(true));
+        attempt(account::close);
+        attempt(() -> account.owner());
+        Session.login("bob");
+        attempt(() -> System.out.println(account.names(List.of("a", "b"))));
+    }
+}
+"#;
+
+fn aspect(lines: &str) -> String {
+    format!("version = 1\n[[aspect]]\nname = \"a\"\n{lines}\n")
+}
+
+#[test]
+fn hooks_that_decide_take_what_is_trivial() {
+    let world = world_of(ACCOUNT);
+    let account = "match = { type = \"Main.Account\", kind = \"method\" }";
+    let ran = |out: &str| {
+        world
+            .tool("java", &["-Xverify:all", "-cp", out, "Main"])
+            .out
+    };
+    let deny = "enter = \"Main.H.deny(method)\"";
+    world.write(
+        "weave.toml",
+        aspect(&format!("{account}\n{deny}\nguard = false")),
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    assert!(ran("out.jar").starts_with("freeze\nclose\nowner\nnames\n"));
+    // What only looks on leaves it out, and says so.
+    world.write("weave.toml", aspect(&format!("{account}\n{deny}")));
+    let told = world.wove(&["app.jar", "out.jar"]).err;
+    assert!(
+        told.contains("wove 1 method") && told.contains("(3 left: 3 trivial)"),
+        "{told}"
+    );
+    // What a generic hook gives is cast; where that fails, the value stays.
+    for hook in ["same", "odd"] {
+        let changes = format!("exit = \"result? = Main.H.{hook}(result?)\"");
+        world.write("weave.toml", aspect(&format!("{account}\n{changes}")));
+        let told = world.wove(&["app.jar", "out.jar"]).err;
+        assert!(told.contains("wove"), "{told}");
+        assert_eq!(ran("out.jar"), "ran\nran\nran\n[a, b]\nran\n");
+    }
+    // A hook that takes any number of objects gets what is left.
+    let all = "enter = \"Main.H.all(method, arg(0)?, 'x', 3)\"";
+    world.write(
+        "weave.toml",
+        aspect(&format!(
+            "match = {{ method = \"freeze\", min-size = 0 }}\n{all}"
+        )),
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    assert!(ran("out.jar").starts_with("freeze[true, x, 3]\nran\n"));
+    let unguarded = "enter = \"arg(0)? = Main.H.same(arg(0)?)\"\nguard = false";
+    world.write(
+        "weave.toml",
+        aspect(&format!("match = {{ method = \"names\" }}\n{unguarded}")),
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    assert_eq!(ran("out.jar"), "ran\nran\nran\n[a, b]\nran\n");
+}
+
+#[test]
+fn what_is_said_in_vain_is_told() {
+    let world = world_of(ACCOUNT);
+    let told = |lines: &str| {
+        world.write("weave.toml", aspect(lines));
+        world.wove(&["app.jar", "out.jar"]).err
+    };
+    let names = told(
+        "match = { type = \"Main.Account\" }\nenter = \"Main.H.saw(nmaes?)\"\nrecord = [\"names?\", \"ownr?\"]",
+    );
+    assert!(
+        names.contains("no method that it takes has a parameter `nmaes`")
+            && names.contains("no method that it takes has a parameter `ownr`")
+            && !names.contains("parameter `names`"),
+        "{names}"
+    );
+    let around = told(
+        "match = { type = \"Main.Account\", kind = \"constructor\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"",
+    );
+    assert!(
+        around.contains("`proceed?` passes over every method that it takes"),
+        "{around}"
+    );
+    let some = told(
+        "match = { type = \"Main.Account\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"",
+    );
+    assert!(!some.contains("passes over"), "{some}");
+    // A type that gives values is woven but for what gives them; one that has hooks is not, and that is told.
+    let all = "match = { type = \"Main.*\", min-size = 0 }\n";
+    let values = told(&format!("{all}record = [\"user = Main.Session.user()\"]"));
+    assert!(values.contains("1 left: 1 hook type"), "{values}");
+    let hooks = told(&format!("{all}enter = \"Main.H.saw(this?)\""));
+    assert!(hooks.contains("hook type"), "{hooks}");
+    let said = |rules: &str| {
+        world.write("weave.toml", aspect(rules));
+        let ran = world.weave(&["app.jar", "no.jar"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        ran.err
+    };
+    let all = "match = { type = \"Main.Account\" }\n";
+    let near = said(&format!("{all}enter = \"Main.H.sav(this?)\""));
+    assert!(near.contains("did you mean `saw`?"), "{near}");
+    let instance = said(&format!("{all}enter = \"Main.H.helper('x')\""));
+    assert!(
+        instance.contains("`Main.H.helper` is an instance method"),
+        "{instance}"
+    );
+    let ty = said(&format!("{all}enter = \"Main.HH.saw(this?)\""));
+    assert!(ty.contains("did you mean `Main.H`?"), "{ty}");
+}

@@ -19,6 +19,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
+use crate::aspect::rules::nearest_name;
 use crate::switches::DECIDED;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -947,6 +948,13 @@ impl<'b> Binding<'b> {
                 Err(wrong) => first_wrong = first_wrong.or(Some(wrong)),
             }
         }
+        if best.is_empty() {
+            // As Java has it, only where none takes them as they are (JLS 15.12.2.4).
+            let spread = methods
+                .iter()
+                .filter_map(|m| self.candidate_of_more(m, meant));
+            best.extend(spread);
+        }
         let fits =
             |c: &Candidate<'_>| -> Vec<Fit> { c.operands.iter().map(|(fit, _)| *fit).collect() };
         let is_better = |a: &Candidate<'_>, b: &Candidate<'_>| {
@@ -1026,8 +1034,11 @@ impl<'b> Binding<'b> {
                 written.name.clone(),
                 format!("no library has a type `{}`", call.ty),
                 "for",
-                Some("hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
-                     (`d8 --output .. hooks.jar`)".into()),
+                Some(match self.binder.hierarchy.nearest(&call.ty) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
+                     (`d8 --output .. hooks.jar`)".into(),
+                }),
             ));
         };
         let named: Vec<&HookMethod> = ty
@@ -1043,7 +1054,12 @@ impl<'b> Binding<'b> {
         if !public.is_empty() {
             return Ok((ty, public));
         }
+        let is_of_objects = ty.of_objects.iter().any(|name| **name == *call.method);
         let (title, help) = match named.is_empty() {
+            true if is_of_objects => (
+                format!("`{whole}` is an instance method"),
+                "a hook is a static method".to_owned(),
+            ),
             true => {
                 let mut names: Vec<&str> = ty
                     .methods
@@ -1053,10 +1069,16 @@ impl<'b> Binding<'b> {
                     .collect();
                 names.sort_unstable();
                 names.dedup();
+                let near = nearest_name(&call.method, &names);
+                let total = names.len();
                 names.truncate(10);
-                let help = match names.is_empty() {
-                    true => format!("`{}` has no public static method", call.ty),
-                    false => format!("there are {}", names.join(", ")),
+                let more = if names.len() < total { ", .." } else { "" };
+                let help = match near {
+                    _ if names.is_empty() => {
+                        format!("`{}` has no public static method", call.ty)
+                    }
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}{more}", names.join(", ")),
                 };
                 (
                     format!("`{}` has no static method `{}`", call.ty, call.method),
@@ -1314,6 +1336,52 @@ impl<'b> Binding<'b> {
                     .map_err(|why| (i, why))?,
             );
         }
+        Self::with_generics(method, operands, inferred)
+    }
+
+    /// The same for one that takes any number of objects at its end (`Object...`, `params object[]`).
+    fn candidate_of_more<'c>(
+        &self,
+        method: &'c HookMethod,
+        meant: &[Meant],
+    ) -> Option<Candidate<'c>> {
+        let (last, first) = method.signature.parameters.split_last()?;
+        let object = self.object();
+        let is_open = method.signature.variadic && last.ty == Ty::Array(Arc::new(object.clone()));
+        if !is_open || meant.len() < first.len() {
+            return None;
+        }
+        let mut inferred = vec![None; usize::from(method.signature.generics)];
+        let (plain, more) = meant.split_at(first.len());
+        let mut operands = Vec::new();
+        for (meant, parameter) in plain.iter().zip(first) {
+            operands.push(self.operand(meant, &parameter.ty, &mut inferred).ok()?);
+        }
+        let mut elements = Vec::new();
+        for meant in more {
+            let (_, element) = self.operand(meant, &object, &mut inferred).ok()?;
+            // Where a state is kept is found for operands alone.
+            if matches!(element.source, Source::State(_) | Source::Args(_)) {
+                return None;
+            }
+            elements.push(element);
+        }
+        let array = Operand {
+            source: Source::Args(elements.into()),
+            from: last.ty.clone(),
+            convert: Convert::Same,
+            to: last.ty.clone(),
+        };
+        operands.push((Fit::Boxing, array));
+        Self::with_generics(method, operands, inferred).ok()
+    }
+
+    /// A candidate whose type arguments are inferred.
+    fn with_generics<'c>(
+        method: &'c HookMethod,
+        mut operands: Vec<(Fit, Operand)>,
+        inferred: Inferred,
+    ) -> Result<Candidate<'c>, (usize, Why)> {
         let generics: Option<Vec<Ty>> = inferred.into_iter().collect();
         let generics = generics.ok_or((usize::MAX, Why::Other))?;
         for (_, operand) in &mut operands {
@@ -1556,7 +1624,12 @@ impl<'b> Binding<'b> {
                     article(&self.shown_type(parameter))
                 ),
                 format!("{} in", article(&types[at])),
-                Some("name the jar or assembly that has it with --reference".into()),
+                Some(match parameter {
+                    Ty::Named(named) if !named.args.is_empty() => {
+                        "what instances of generic types are is not followed: let the hook take an object, or a type parameter".into()
+                    }
+                    _ => "name the jar or assembly that has it with --reference".into(),
+                }),
             ),
             Why::Other => {
                 let fitting = self

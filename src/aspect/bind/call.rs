@@ -305,6 +305,12 @@ impl Bound {
         Box::new(own.chain([&around.call]).chain(inner))
     }
 
+    /// Whether a hook of this name runs in the place of the body.
+    pub fn runs_around(&self, method: &str) -> bool {
+        let mut around = self.layers().filter_map(|layer| layer.around.as_ref());
+        around.any(|around| *around.call.hook.name == *method)
+    }
+
     /// It, and what lies inside of each `around`.
     pub fn layers(&self) -> impl Iterator<Item = &Bound> + Clone {
         fn inner<'b>(bound: &&'b Bound) -> Option<&'b Bound> {

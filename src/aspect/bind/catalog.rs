@@ -14,12 +14,26 @@ pub struct Catalog {
     types: FxHashMap<Box<str>, HookType>,
     /// All types of the libraries that rules name.
     libraries: FxHashSet<Box<str>>,
+    /// Of [`Catalog::types`] those that only give values, and the methods that rules call.
+    values: FxHashMap<Box<str>, Vec<Box<str>>>,
     /// What types declare, where rules are about calls.
     declared: FxHashMap<Box<str>, Declared>,
     /// What types have that chains can ask for, where rules have chains.
     members: FxHashMap<Box<str>, MemberType>,
     /// The interfaces and delegates, where rules have `around`.
     interfaces: FxHashMap<Box<str>, Interface>,
+}
+
+/// What of a type is not woven, since rules call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves<'c> {
+    Nothing,
+    /// It is of a library of hooks: nothing is said of it.
+    Library,
+    /// It declares hooks, and what they call beside.
+    All,
+    /// These give values.
+    Methods(&'c [Box<str>]),
 }
 
 /// A type, for chains.
@@ -82,6 +96,8 @@ pub struct HookType {
     pub is_interface: bool,
     pub is_public: bool,
     pub methods: Vec<HookMethod>,
+    /// The names of its other methods, which need an object.
+    pub of_objects: Vec<Box<str>>,
 }
 
 /// A static method of it.
@@ -195,9 +211,22 @@ impl Catalog {
         ascending(&self.declared)
     }
 
-    /// Whether a type declares hooks that rules call, or is of a library of such: rules do not weave it.
-    pub fn has(&self, name: &str) -> bool {
-        self.types.contains_key(name) || self.libraries.contains(name)
+    /// Notes that rules call these methods of a type, as it is written, for values alone.
+    pub fn note_values(&mut self, written: &str, methods: &[&str]) {
+        for name in spellings(written).filter(|name| self.types.contains_key(&**name)) {
+            let methods = methods.iter().map(|method| Box::from(*method)).collect();
+            self.values.insert(name.into(), methods);
+        }
+    }
+
+    /// What rules leave of a type.
+    pub fn leaves(&self, name: &str) -> Leaves<'_> {
+        match (self.libraries.contains(name), self.values.get(name)) {
+            (true, _) => Leaves::Library,
+            (_, Some(methods)) => Leaves::Methods(methods),
+            _ if self.types.contains_key(name) => Leaves::All,
+            _ => Leaves::Nothing,
+        }
     }
 }
 
@@ -359,6 +388,7 @@ impl Visitor for Collector<'_> {
                 is_interface: owner.is_interface,
                 is_public: ty.access == Access::Public,
                 methods: Vec::new(),
+                of_objects: Vec::new(),
             };
             self.types.push((ty.name.into(), hooks));
         }
@@ -405,6 +435,12 @@ impl Visitor for Collector<'_> {
                     false => Given::Said("".into()),
                 },
             });
+        }
+        if self.is_wanted
+            && let Some((_, ty)) = self.types.last_mut()
+            && signature.this.is_some()
+        {
+            ty.of_objects.push(method.name.into());
         }
         if self.is_wanted
             && let Some((_, ty)) = self.types.last_mut()

@@ -211,9 +211,14 @@ impl<'b> Binding<'b> {
             if let Some(answer) = each(name, known) {
                 return Some(answer);
             }
-            let read = self.binder.hierarchy.supertypes.get(name);
-            let said = known.map(|known| &*known.extends);
-            let above = read.map(|above| &**above).or(said).unwrap_or_default();
+            let above = match known {
+                Some(known) if known.is_said => &*known.extends,
+                // What the platform's types extend says nothing of members.
+                _ => {
+                    let read = self.binder.hierarchy.supertypes.get(name);
+                    read.map(|above| &**above).unwrap_or_default()
+                }
+            };
             next.extend(above.iter().map(|name| &**name));
             if known.is_some_and(|known| known.is_said) {
                 next.push_back(root);

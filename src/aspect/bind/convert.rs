@@ -224,63 +224,6 @@ fn boxes(hierarchy: &Hierarchy, prim: Prim, to: &Ty) -> bool {
         || is_subtype(hierarchy, &Ty::class(object), to) == Some(true)
 }
 
-/// Supertypes of the platforms' own types that hooks are most often given, so that no reference is needed for them.
-const PLATFORM: &[(&str, &[&str])] = &[
-    (
-        "java/lang/String",
-        &[
-            "java/lang/CharSequence",
-            "java/lang/Comparable",
-            "java/io/Serializable",
-        ],
-    ),
-    ("java/lang/Byte", JAVA_NUMBER),
-    ("java/lang/Short", JAVA_NUMBER),
-    ("java/lang/Integer", JAVA_NUMBER),
-    ("java/lang/Long", JAVA_NUMBER),
-    ("java/lang/Float", JAVA_NUMBER),
-    ("java/lang/Double", JAVA_NUMBER),
-    (
-        "java/lang/Boolean",
-        &["java/lang/Comparable", "java/io/Serializable"],
-    ),
-    (
-        "java/lang/Character",
-        &["java/lang/Comparable", "java/io/Serializable"],
-    ),
-    ("java/lang/Throwable", &["java/io/Serializable"]),
-    ("java/lang/Exception", &["java/lang/Throwable"]),
-    ("java/lang/Error", &["java/lang/Throwable"]),
-    ("java/lang/RuntimeException", &["java/lang/Exception"]),
-    ("java/lang/IllegalArgumentException", JAVA_UNCHECKED),
-    ("java/lang/IllegalStateException", JAVA_UNCHECKED),
-    ("java/lang/UnsupportedOperationException", JAVA_UNCHECKED),
-    ("java/io/IOException", &["java/lang/Exception"]),
-    ("java/io/UncheckedIOException", JAVA_UNCHECKED),
-    (
-        "System.String",
-        &[
-            "System.IComparable",
-            "System.ICloneable",
-            "System.IConvertible",
-            "System.Collections.IEnumerable",
-        ],
-    ),
-    ("System.SystemException", &["System.Exception"]),
-    ("System.ApplicationException", &["System.Exception"]),
-    ("System.ArgumentException", DOTNET_SYSTEM),
-    ("System.InvalidOperationException", DOTNET_SYSTEM),
-    ("System.NotSupportedException", DOTNET_SYSTEM),
-    ("System.IO.IOException", DOTNET_SYSTEM),
-];
-const JAVA_UNCHECKED: &[&str] = &["java/lang/RuntimeException"];
-const DOTNET_SYSTEM: &[&str] = &["System.SystemException"];
-const JAVA_NUMBER: &[&str] = &[
-    "java/lang/Number",
-    "java/lang/Comparable",
-    "java/io/Serializable",
-];
-
 /// Whether the one type is the other, by its name: `None` where some supertype is not known.
 fn is_subtype(hierarchy: &Hierarchy, from: &Ty, to: &Ty) -> Option<bool> {
     let (from, to) = match (from, to) {
@@ -307,9 +250,7 @@ fn is_subtype(hierarchy: &Hierarchy, from: &Ty, to: &Ty) -> Option<bool> {
                 seen.push(above);
             }
         };
-        if let Some((_, above)) = PLATFORM.iter().find(|(ty, _)| *ty == name) {
-            above.iter().copied().for_each(&mut see);
-        } else if let Some(above) = hierarchy.supertypes.get(name) {
+        if let Some(above) = hierarchy.above(name).filter(|above| !above.is_empty()) {
             above.iter().for_each(|above| see(above));
         } else {
             known &= matches!(name, "java/lang/Object" | "System.Object");
@@ -359,7 +300,10 @@ mod tests {
         assert_eq!(is("a/B", "a/I"), Ok(Fit::Reference));
         assert_eq!(is("a/B", "java/lang/Object"), Ok(Fit::Object));
         assert_eq!(is("a/B", "a/C"), Err(Misfit::Other));
-        assert_eq!(is("a/C", "java/util/List"), Err(Misfit::Unknown));
+        // The platform's own types are known.
+        assert_eq!(is("a/C", "java/util/List"), Ok(Fit::Reference));
+        assert_eq!(is("a/C", "java/lang/Runnable"), Err(Misfit::Other));
+        assert_eq!(is("lib/D", "java/util/List"), Err(Misfit::Unknown));
         assert_eq!(
             is("java/lang/String", "java/lang/CharSequence"),
             Ok(Fit::Reference)

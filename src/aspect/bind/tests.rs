@@ -97,6 +97,7 @@ fn catalog() -> Catalog {
         ),
     ];
     let ty = HookType {
+        of_objects: Vec::new(),
         ty: Ty::class("acme/Sql$Log"),
         is_interface: false,
         is_public: true,
@@ -122,6 +123,7 @@ fn catalog() -> Catalog {
     let overloads = values.iter().map(|value| method("value", value));
     let overloads = overloads.chain(values.iter().map(of_switched));
     let ty = HookType {
+        of_objects: Vec::new(),
         ty: Ty::class("weave/runtime/Values"),
         is_interface: false,
         is_public: true,
@@ -177,6 +179,7 @@ fn switched() -> HookType {
         ("error", "(Ljava/lang/Throwable;, I, I)V"),
     ];
     HookType {
+        of_objects: Vec::new(),
         ty: Ty::class("weave/runtime/Switched"),
         is_interface: false,
         is_public: true,
@@ -208,7 +211,7 @@ fn bind_switched(
     let text = aspects.replace("[[aspect]]", "[[aspect]]\nmatch = { type = \"**\" }");
     let rules = Rules::parse("weave.toml", &format!("version = 1\n{text}")).unwrap();
     let matcher = Matcher::new(rules);
-    let types = [("app/Db", "a/Base"), ("app/List", "java/util/AbstractList")];
+    let types = [("app/Db", "a/Base"), ("app/List", "lib/List")];
     let hierarchy = Hierarchy::of(
         types
             .map(|(ty, above)| (ty.into(), [above.into()].into()))
@@ -714,6 +717,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         ("Weave.Runtime.Switched", calls.to_vec()),
     ] {
         let ty = HookType {
+            of_objects: Vec::new(),
             ty: Ty::class(name),
             is_interface: false,
             is_public: true,
@@ -1123,6 +1127,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
     catalog.add(
         "Weave.Runtime.Values".into(),
         HookType {
+            of_objects: Vec::new(),
             ty: Ty::class("Weave.Runtime.Values"),
             is_interface: false,
             is_public: true,
@@ -1456,6 +1461,7 @@ fn delegate(
         },
     };
     let log = HookType {
+        of_objects: Vec::new(),
         ty: Ty::class("Acme.Log"),
         is_interface: false,
         is_public: true,

@@ -410,6 +410,12 @@ impl NameSet {
         (self.include.is_empty() || hits.include) && !hits.exclude
     }
 
+    /// Whether it names what it means: no pattern means more.
+    pub fn is_exact(&self) -> bool {
+        let mut include = self.include.iter();
+        !self.include.is_empty() && include.all(|p| matches!(p.test, Test::Exact(_)))
+    }
+
     /// A set for paths that end in a name of this one; `None` where every path could.
     pub fn in_path(&self) -> Option<NameSet> {
         let include: Vec<Pattern> = self.include.iter().map(Pattern::in_path).collect();

@@ -10,12 +10,14 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
+use crate::aspect::platform;
 use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::hook::{Changes, HookOperand, Word};
 use crate::aspect::rules::model::{
     Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector,
 };
+use crate::aspect::rules::nearest_name;
 use crate::aspect::structs::Structs;
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
@@ -23,7 +25,7 @@ use crate::mapping::{self, Mapping};
 use crate::switches::Switch;
 use prefilter::Prefilter;
 use restored::Restored;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +47,8 @@ pub enum Verdict {
 pub struct Hierarchy {
     /// Type name to the names it extends and implements directly.
     pub supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>,
+    /// The types of which only rules say what is above them: there may be more.
+    said: FxHashSet<Box<str>>,
     /// The structs of .NET.
     pub structs: Arc<Structs>,
     /// The classes that the program may define hidden from their own bytes (JVM), among other names.
@@ -65,11 +69,89 @@ impl Hierarchy {
         }
     }
 
+    /// What is directly above a type, the superclass or base type first: as the program has it, else as the platform does.
+    pub fn above(&self, name: &str) -> Option<&[Box<str>]> {
+        match self.supertypes.get(name) {
+            Some(known) => Some(known),
+            None => platform::find(name).map(|ty| &*ty.above),
+        }
+    }
+
+    /// The type of the program that was most likely meant by a name with dots: one of that simple name, else of a name like it.
+    pub fn nearest(&self, wrong: &str) -> Option<String> {
+        let dotted = |name: &str| name.replace(['/', '$', '+'], ".");
+        let simple = |name: &str| name.rsplit('.').next().map(str::to_owned);
+        let mut all: Vec<String> = self.supertypes.keys().map(|name| dotted(name)).collect();
+        all.sort_unstable();
+        let mut same = all.iter().filter(|name| simple(name) == simple(wrong));
+        if let (Some(one), None) = (same.next(), same.next()) {
+            return Some(one.clone());
+        }
+        let all: Vec<&str> = all.iter().map(|name| &**name).collect();
+        nearest_name(wrong, &all).map(str::to_owned)
+    }
+
+    /// Adds what rules say of a type: what it is below, beside what is known of it.
+    pub fn say(&mut self, said: &SaidType) {
+        let spellings: [fn(&str) -> Box<str>; 2] =
+            [|name| name.replace('.', "/").into(), |name| name.into()];
+        for spell in spellings {
+            let name = spell(&said.name);
+            let known = self.above(&name).map(<[Box<str>]>::to_vec);
+            if known.is_none() {
+                self.said.insert(name.clone());
+            }
+            let mut above = known.unwrap_or_default();
+            above.extend(said.extends.iter().map(|name| spell(name)));
+            self.supertypes.insert(name, above.into());
+        }
+    }
+
+    /// Whether rules alone say what is above a type.
+    pub fn is_said(&self, name: &str) -> bool {
+        self.said.contains(name)
+    }
+
+    /// A type and those above it, as far as they are known.
+    pub fn all_above<'t>(&'t self, ty: &'t str) -> Vec<&'t str> {
+        let mut all = vec![ty];
+        let mut seen = FxHashSet::default();
+        let mut at = 0;
+        while at < all.len() {
+            for above in self.above(all[at]).into_iter().flatten() {
+                if seen.insert(&**above) {
+                    all.push(above);
+                }
+            }
+            at += 1;
+        }
+        all
+    }
+
+    /// The types of the platform above those of the program.
+    fn of_platform(&self) -> FxHashMap<&str, &[Box<str>]> {
+        let mut all: FxHashMap<&str, &[Box<str>]> = FxHashMap::default();
+        let mut open: Vec<&str> = (self.supertypes.values())
+            .flat_map(|above| above.iter().map(|name| &**name))
+            .collect();
+        while let Some(name) = open.pop() {
+            if self.supertypes.contains_key(name) || all.contains_key(name) {
+                continue;
+            }
+            if let Some(known) = platform::find(name) {
+                all.insert(name, &known.above);
+                open.extend(known.above.iter().map(|name| &**name));
+            }
+        }
+        all
+    }
+
     /// Counts every type once and hands its hits down to its subtypes: linear, however deep they are, and safe from cycles.
     fn hits(&self, count: impl Fn(&str, &mut Hits)) -> TypeHits {
         let mut below: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
         let mut all: FxHashMap<&str, Hits> = FxHashMap::default();
-        for (name, supertypes) in &self.supertypes {
+        let own = (self.supertypes.iter()).map(|(name, above)| (&**name, &**above));
+        for (name, supertypes) in own.chain(self.of_platform()) {
             all.entry(name).or_default();
             for above in supertypes {
                 all.entry(above).or_default();
@@ -126,15 +208,27 @@ pub struct Matcher {
     mapping: Option<Mapping>,
 }
 
-/// What each aspect matched in what was planned: bits of [`WOVEN`] and of reasons, by the aspect's number.
+/// What each aspect matched in what was planned, by the aspect's number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Matched(Vec<u32>);
+pub struct Matched(Vec<Came>);
 
-/// The bit for "some method is woven"; the bits below are [`REASONS`] by position.
+/// What an aspect matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Came {
+    /// Bits of [`WOVEN`], [`AROUND`] and of reasons.
+    bits: u32,
+    /// Which of [`OwnHooks::optional_names`] some method has: a bit each.
+    names: u64,
+}
+
+/// The bit for "some method is woven"; the lowest bits are [`REASONS`] by position.
 const WOVEN: u32 = 1 << 31;
 
+/// The bit for "some method has the hook in the place of its body".
+const AROUND: u32 = 1 << 30;
+
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 19] = [
+const REASONS: [Reason; 21] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -144,6 +238,7 @@ const REASONS: [Reason; 19] = [
     Reason::CallOfExact,
     Reason::CallOfGeneric,
     Reason::CallOfHidden,
+    Reason::CallOfUnknown,
     Reason::CallerSensitive,
     Reason::Unsupported,
     Reason::Uninitialised,
@@ -154,6 +249,7 @@ const REASONS: [Reason; 19] = [
     Reason::HeldLock,
     Reason::PointOfGeneric,
     Reason::NoLines,
+    Reason::HookType,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.
@@ -260,6 +356,29 @@ impl Matcher {
             .iter()
             .filter_map(|aspect| aspect.own.as_deref());
         own.flat_map(|own| own.calls().map(|call| &*call.ty))
+    }
+
+    /// The types that rules ask for values and call no hooks of, as they are written, and the methods that they call.
+    pub fn value_types(&self) -> Vec<(&str, Vec<&str>)> {
+        let own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        let (mut all, mut hooks): (Vec<(&str, Vec<&str>)>, Vec<&str>) = Default::default();
+        for own in own {
+            for (call, is_value) in own.calls_and_values() {
+                match (is_value, all.iter_mut().find(|(ty, _)| *ty == call.ty)) {
+                    (false, _) => hooks.push(&call.ty),
+                    (true, Some((_, methods))) => methods.push(&call.method),
+                    (true, None) => all.push((&call.ty, vec![&call.method])),
+                }
+            }
+        }
+        all.retain(|(ty, _)| !hooks.contains(ty));
+        all
+    }
+
+    /// Whether some aspect has hooks of its own at methods, which leave out those that are trivial.
+    pub fn has_observers(&self) -> bool {
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        own.any(|own| own.at.is_none() && own.has_hooks() && !own.decides())
     }
 
     /// The names of all links of chains; a property's is that of its getter.
@@ -408,7 +527,13 @@ impl Matcher {
     pub fn idle(&self, matched: &Matched) -> Vec<Idle> {
         self.aspects
             .iter()
-            .zip(matched.0.iter().copied().chain(std::iter::repeat(0)))
+            .zip(
+                matched
+                    .0
+                    .iter()
+                    .map(|came| came.bits)
+                    .chain(std::iter::repeat(0)),
+            )
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
                 aspect: aspect.name.clone(),
@@ -424,6 +549,33 @@ impl Matcher {
             })
             .collect()
     }
+
+    /// What aspects that have put hooks somewhere say in vain: `?` lets it pass.
+    pub fn vain(&self, matched: &Matched) -> Vec<String> {
+        /// So many names have a bit.
+        const NAMES: usize = u64::BITS as usize;
+        let mut all = Vec::new();
+        for (aspect, came) in self.aspects.iter().zip(&matched.0) {
+            let Some(own) = aspect.own.as_deref().filter(|_| came.bits & WOVEN != 0) else {
+                continue;
+            };
+            if own.around.is_some() && came.bits & AROUND == 0 {
+                all.push(format!(
+                    "aspect `{}`: `proceed?` passes over every method that it takes, so its `around` is nowhere",
+                    aspect.name
+                ));
+            }
+            for (n, name) in own.optional_names().into_iter().enumerate().take(NAMES) {
+                if came.names >> n & 1 == 0 {
+                    all.push(format!(
+                        "aspect `{}`: no method that it takes has a parameter `{name}`, so `{name}?` is nothing everywhere",
+                        aspect.name
+                    ));
+                }
+            }
+        }
+        all
+    }
 }
 
 impl Matched {
@@ -434,14 +586,26 @@ impl Matched {
 
     /// Adds what the same aspects matched elsewhere.
     pub fn add(&mut self, other: &Matched) {
-        for (aspect, &bits) in other.0.iter().enumerate() {
-            self.note(aspect, bits);
+        for (aspect, came) in other.0.iter().enumerate() {
+            let own = self.of(aspect);
+            own.bits |= came.bits;
+            own.names |= came.names;
         }
     }
 
     /// Notes that an aspect has put a hook somewhere.
     pub fn note_woven(&mut self, aspect: u32) {
         self.note(aspect as usize, WOVEN);
+    }
+
+    /// Notes that an aspect has put its hook in the place of a body.
+    pub fn note_around(&mut self, aspect: u32) {
+        self.note(aspect as usize, AROUND);
+    }
+
+    /// Notes that a method has a parameter of that one of [`OwnHooks::optional_names`].
+    pub fn note_name(&mut self, aspect: u32, name: usize) {
+        self.of(aspect as usize).names |= 1_u64.checked_shl(name as u32).unwrap_or_default();
     }
 
     /// Notes that an aspect has left something out.
@@ -451,14 +615,20 @@ impl Matched {
     }
 
     fn note(&mut self, aspect: usize, bits: u32) {
+        self.of(aspect).bits |= bits;
+    }
+
+    fn of(&mut self, aspect: usize) -> &mut Came {
         if self.0.len() <= aspect {
-            self.0.resize(aspect + 1, 0);
+            self.0.resize(aspect + 1, Came::default());
         }
-        self.0[aspect] |= bits;
+        &mut self.0[aspect]
     }
 
     fn has_woven(&self, aspect: usize) -> bool {
-        self.0.get(aspect).is_some_and(|bits| bits & WOVEN != 0)
+        self.0
+            .get(aspect)
+            .is_some_and(|came| came.bits & WOVEN != 0)
     }
 }
 
@@ -665,7 +835,7 @@ impl TypeMatcher<'_> {
     }
 
     /// Whether an aspect of calls means a call.
-    pub fn means_call(&self, at: &At, site: &CallSite<'_>) -> bool {
+    pub fn means_call(&self, at: &At, site: &CallSite<'_>, hierarchy: &Hierarchy) -> bool {
         let mapping = self.matcher.mapping.as_ref();
         let class = mapping.and_then(|mapping| mapping.class(site.ty));
         let original = class
@@ -679,7 +849,25 @@ impl TypeMatcher<'_> {
         if !(at.ty.as_ref()).is_none_or(|names| Name::with(ty, |name| names.has(name))) {
             return false;
         }
+        if !(at.extends.as_ref()).is_none_or(|names| self.is_below(site.ty, names, hierarchy)) {
+            return false;
+        }
         self.has_params(at, |each| site.details.parameters(each))
+    }
+
+    /// Whether a type, with those above it, is in a set.
+    fn is_below(&self, ty: &str, names: &NameSet, hierarchy: &Hierarchy) -> bool {
+        let mut hits = Hits::default();
+        for name in hierarchy.all_above(ty) {
+            match &self.matcher.mapping {
+                Some(mapping) => {
+                    let original = mapping.type_name(name);
+                    Name::with(&original, |name| names.count(&mut hits, name));
+                }
+                None => Name::with(name, |name| names.count(&mut hits, name)),
+            }
+        }
+        names.decide(hits)
     }
 
     /// Whether an aspect of points means one.
@@ -828,7 +1016,9 @@ fn select(
         _ if !method.has_body => Err(Reason::NoBody),
         _ if fit == KindFit::Unnamed => Err(Reason::Kind),
         Some(least) if method.size < least => Err(Reason::Small),
-        None if method.trivial && !names_accessor => Err(Reason::Trivial),
+        None if method.trivial && !names_accessor && !selector.takes_trivial => {
+            Err(Reason::Trivial)
+        }
         _ => Ok(()),
     })
 }

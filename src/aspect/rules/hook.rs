@@ -1,5 +1,6 @@
 //! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`, and what becomes of their result: `arg(0) = ..`.
 
+use super::words::nearest;
 use crate::aspect::pattern::PatternError;
 use std::fmt;
 use std::ops::Range;
@@ -153,10 +154,19 @@ pub enum Recorded {
 pub fn parse_recorded(text: &str) -> Result<(Option<&str>, Recorded), PatternError> {
     let mut reader = Reader { text, at: 0 };
     reader.spaces();
-    let name = reader.takes_while(|c| in_word(c) || c == '-');
+    let start = reader.at;
+    let name = reader.takes_while(|c| in_word(c) || matches!(c, '-' | '.'));
+    let place = start..reader.at;
     reader.spaces();
     if name.is_empty() || !reader.takes('=') {
         return Ok((None, recorded(text)?));
+    }
+    if name.split('.').any(str::is_empty) {
+        return Err(wrong(
+            place,
+            "a part of the name is empty",
+            "`http.request.method = arg(0)`",
+        ));
     }
     let at = reader.at;
     match recorded(&text[at..]) {
@@ -557,6 +567,16 @@ impl<'t> Reader<'t> {
                     }
                     "true" => Ok(Word::Bool(true)),
                     "false" => Ok(Word::Bool(false)),
+                    _ if self.rest().trim_start().starts_with('(') => {
+                        let help = match nearest(name, &["arg"], &[]) {
+                            Some(_) => "did you mean `arg(0)`?",
+                            None => {
+                                "`arg(0)` is an argument; a method of a value stands behind a dot: `arg(0).uri()`"
+                            }
+                        };
+                        let place = self.here(start..self.at);
+                        Err(wrong(place, "no operand is written so", help))
+                    }
                     _ => {
                         let known = WORDS.iter().find(|(word, _)| *word == name);
                         let word = known.map(|(_, word)| word.clone());
@@ -707,6 +727,36 @@ mod tests {
         assert_eq!(
             wrong("arg(0) arg(1)"),
             ("arg(1)".into(), "something follows the value".into())
+        );
+    }
+
+    #[test]
+    fn names_of_values_have_dots() {
+        let named = |text| parse_recorded(text).map(|(name, _)| name.map(str::to_owned));
+        assert_eq!(
+            named("http.request.method = arg(0).getMethod()"),
+            Ok(Some("http.request.method".into()))
+        );
+        assert_eq!(
+            named("user-id=acme.Session.user()"),
+            Ok(Some("user-id".into()))
+        );
+        for wrong in [".a = arg(0)", "a. = arg(0)", "a..b = arg(0)"] {
+            assert_eq!(
+                named(wrong).unwrap_err().message,
+                "a part of the name is empty"
+            );
+        }
+    }
+
+    #[test]
+    fn a_misspelt_word_has_help() {
+        let help = |text| parse(text).unwrap_err().help.unwrap();
+        assert_eq!(help("a.b(agr(0))"), "did you mean `arg(0)`?");
+        assert!(help("a.b(sql(0))").starts_with("`arg(0)` is an argument"));
+        assert_eq!(
+            parse_recorded("agr(0)").unwrap_err().help.unwrap(),
+            "did you mean `arg(0)`?"
         );
     }
 

@@ -8,7 +8,7 @@ mod parse;
 mod words;
 
 pub(crate) use diagnostics::Diagnostic;
-pub(crate) use words::nearest;
+pub(crate) use words::{nearest, nearest_name};
 
 use crate::error::{Error, Result};
 use model::{Aspect, Include, Library, SaidType, Source};

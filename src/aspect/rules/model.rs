@@ -1,6 +1,6 @@
 //! What a rules file says, checked and with its patterns compiled.
 
-use super::hook::{HookCall, HookOperand, Recorded};
+use super::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use super::mask::Mask;
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Access, Kinds};
@@ -146,15 +146,45 @@ impl OwnHooks {
             && self.replace.is_none())
     }
 
+    /// Whether a hook changes what a method does, refuses it or takes its place: leaving a method out is a hole.
+    pub fn decides(&self) -> bool {
+        let mut hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
+        self.around.is_some()
+            || hooks.any(|hook| !self.guard || hook.call.changes != Changes::Nothing)
+    }
+
     /// All that is called, those of values included.
     pub fn calls(&self) -> impl Iterator<Item = &HookCall> {
+        self.calls_and_values().map(|(call, _)| call)
+    }
+
+    /// All that is called, and whether it is for a value in the trace.
+    pub fn calls_and_values(&self) -> impl Iterator<Item = (&HookCall, bool)> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
         let values = self.record.iter().filter_map(|record| match &record.value {
-            Recorded::Call(call) => Some(call),
+            Recorded::Call(call) => Some((call, true)),
             _ => None,
         });
-        hooks.map(|hook| &hook.call).chain(values)
+        hooks.map(|hook| (&hook.call, false)).chain(values)
+    }
+
+    /// The names of parameters that methods may lack, each once: `sql?`.
+    pub fn optional_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
+        let places = hooks.filter_map(|hook| match &hook.call.changes {
+            Changes::Value(place) => Some(place),
+            _ => None,
+        });
+        for operand in self.operands().chain(places) {
+            if let (Word::Named(name), true) = (&operand.word, operand.optional)
+                && !names.contains(&&**name)
+            {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// The operands of all calls, and the values.
@@ -191,6 +221,8 @@ pub struct At {
     pub kind: PointKind,
     /// The type that a call or a field's access names, that is made, or that a handler catches.
     pub ty: Option<NameSet>,
+    /// The type that a call names is this one, or below it.
+    pub extends: Option<NameSet>,
     /// The method that is called, or the field.
     pub name: Option<NameSet>,
     pub params: Option<Params>,
@@ -204,6 +236,16 @@ pub struct At {
     pub advice: Advice,
     /// A recorded call that gives a task or future ends when that is complete.
     pub completion: bool,
+}
+
+impl At {
+    /// Whether the rule names the calls that it means, by type and method.
+    pub fn is_exact(&self) -> bool {
+        let is_exact = |names: &Option<NameSet>| names.as_ref().is_some_and(NameSet::is_exact);
+        self.kind == PointKind::Call
+            && (is_exact(&self.ty) || is_exact(&self.extends))
+            && is_exact(&self.name)
+    }
 }
 
 /// `throw`: an exception of this type, or of one below it, is thrown.
@@ -250,6 +292,8 @@ pub struct Source {
 pub struct Selector {
     /// It is about what lies in methods: it takes those that are trivial or of special kinds as well.
     pub inside: bool,
+    /// Its hooks decide what a method does: one that is trivial is none to leave out.
+    pub takes_trivial: bool,
     /// `artifact`: the file name, with or without extension and version.
     pub artifact: Option<NameSet>,
     /// `version` of the artifact.
@@ -409,6 +453,7 @@ mod tests {
     fn special_kinds_are_taken_only_when_named() {
         let bridge = Kinds::METHOD.with(Kinds::BRIDGE).with(Kinds::SYNTHETIC);
         let lambda = Kinds::SYNTHETIC.with(Kinds::LAMBDA);
+        let added = Kinds::of_java("<init>", "(LA;LB;)V", false, true);
         let named = |include| KindSet {
             include,
             ..KindSet::default()
@@ -421,6 +466,10 @@ mod tests {
         assert_eq!(KindSet::default().fit(bridge), KindFit::Unnamed);
         assert_eq!(named(Kinds::METHOD).fit(bridge), KindFit::Unnamed);
         assert_eq!(named(Kinds::SYNTHETIC).fit(bridge), KindFit::Yes);
+        assert_eq!(named(Kinds::SYNTHETIC).fit(added), KindFit::Yes);
+        assert_eq!(named(Kinds::CONSTRUCTOR).fit(added), KindFit::Unnamed);
+        assert_eq!(not(Kinds::CONSTRUCTOR).fit(added), KindFit::No);
+        assert!(named(Kinds::CONSTRUCTOR).has(added));
         assert_eq!(named(Kinds::LAMBDA).fit(lambda), KindFit::Yes);
         assert_eq!(named(Kinds::LAMBDA).fit(Kinds::METHOD), KindFit::No);
         assert_eq!(not(Kinds::CONSTRUCTOR).fit(Kinds::CONSTRUCTOR), KindFit::No);

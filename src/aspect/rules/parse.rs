@@ -76,7 +76,7 @@ pub(super) const AT_KEYS: [&str; 9] = [
 ];
 pub(super) const NEW_KEYS: [&str; 2] = ["type", "params"];
 pub(super) const FIELD_KEYS: [&str; 2] = ["type", "name"];
-pub(super) const CALL_KEYS: [&str; 3] = ["type", "method", "params"];
+pub(super) const CALL_KEYS: [&str; 4] = ["type", "extends", "method", "params"];
 pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
     "version",
@@ -810,6 +810,9 @@ impl<'t> Parser<'t> {
                 true => aspect.advice.with(Advice::OWN),
                 false => Advice::OWN,
             };
+            if own.decides() {
+                (aspect.matches.iter_mut()).for_each(|selector| selector.takes_trivial = true);
+            }
             aspect.own = Some(Arc::new(own));
         } else if let Some((guard, _)) = table.get_key_value("guard") {
             self.report(
@@ -906,6 +909,7 @@ impl<'t> Parser<'t> {
         let mut at = At {
             kind,
             ty: None,
+            extends: None,
             name: None,
             params: None,
             thrown: None,
@@ -921,7 +925,11 @@ impl<'t> Parser<'t> {
                 DeValue::Table(table),
             ) => self.members_at(&mut at, value.span(), table),
             (PointKind::Call, _) => {
-                self.wrong_type(value, "`call`", "a table of `type`, `method`, `params`");
+                self.wrong_type(
+                    value,
+                    "`call`",
+                    "a table of `type`, `extends`, `method`, `params`",
+                );
             }
             (PointKind::New, _) => self.wrong_type(value, "`new`", "a table of `type`, `params`"),
             (PointKind::FieldGet | PointKind::FieldSet, _) => {
@@ -980,6 +988,9 @@ impl<'t> Parser<'t> {
             let name = &**key.get_ref();
             match name {
                 "type" => at.ty = self.names(name, value, Names::Types),
+                "extends" if keys.contains(&name) => {
+                    at.extends = self.names(name, value, Names::Types);
+                }
                 "method" | "name" if keys.contains(&name) => {
                     at.name = self.names(name, value, Names::Methods);
                 }
@@ -993,7 +1004,7 @@ impl<'t> Parser<'t> {
                 ),
             }
         }
-        if at.ty.is_some() || at.name.is_some() {
+        if at.ty.is_some() || at.extends.is_some() || at.name.is_some() {
             return;
         }
         let (title, label, help) = match at.kind {

@@ -28,9 +28,32 @@ pub(crate) fn nearest<'w>(
         .map(|(.., right)| right)
 }
 
+/// The same for names of a program, whose capitals count for nothing here.
+pub(crate) fn nearest_name<'w>(wrong: &str, names: &[&'w str]) -> Option<&'w str> {
+    let spelled = names
+        .iter()
+        .map(|name| name.to_lowercase().replace('_', "-"));
+    let spelled: Vec<String> = spelled.collect();
+    let names: Vec<(&str, &'w str)> = (spelled
+        .iter()
+        .map(|name| &**name)
+        .zip(names.iter().copied()))
+    .collect();
+    nearest(wrong, &[], &names)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, nearest_name};
+
+    #[test]
+    fn capitals_of_names_do_not_matter() {
+        let names = ["Main.H", "Main.Account", "begin_Call"];
+        assert_eq!(nearest_name("Main.HH", &names), Some("Main.H"));
+        assert_eq!(nearest_name("main.acount", &names), Some("Main.Account"));
+        assert_eq!(nearest_name("begin_call", &names), Some("begin_Call"));
+        assert_eq!(nearest_name("Session", &names), None);
+    }
 
     #[test]
     fn slips_and_synonyms() {

@@ -3,7 +3,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::joinpoint::Callee;
-use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
+use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, Callers, EachCall, EachName};
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{has_il, method_flag};
@@ -48,27 +48,6 @@ const CALLER_SENSITIVE: [(&str, &[&str]); 8] = [
     ("System.Type", &["GetType"]),
 ];
 
-/// What is below the classes of a program, if nothing else of other assemblies is: their protected methods are these.
-const ROOTS: [&str; 5] = [
-    "System.Attribute",
-    "System.Enum",
-    "System.MulticastDelegate",
-    "System.Object",
-    "System.ValueType",
-];
-const HIDDEN_OF_ROOTS: [&str; 2] = ["Finalize", "MemberwiseClone"];
-
-/// Types of other assemblies that nothing extends.
-const WITHOUT_SUBTYPES: [&str; 7] = [
-    "System.Console",
-    "System.Convert",
-    "System.Environment",
-    "System.IO.File",
-    "System.IO.Path",
-    "System.Math",
-    "System.String",
-];
-
 /// A method that a call names.
 struct Named<'n, 'i, 'a> {
     image: &'i Image<'a>,
@@ -78,6 +57,10 @@ struct Named<'n, 'i, 'a> {
     signature: u32,
     name: &'n str,
     how: CallHow,
+    /// The type that makes the call, a row.
+    caller: u32,
+    /// Of a method of the assembly itself.
+    flags: Option<u32>,
 }
 
 impl CallDetails for Named<'_, '_, '_> {
@@ -103,6 +86,15 @@ impl CallDetails for Named<'_, '_, '_> {
             result,
             reference: self.token,
         })
+    }
+
+    fn callers(&self) -> Callers {
+        match self.flags {
+            // Of the assembly, and all that includes.
+            Some(flags) if matches!(flags & method_flag::ACCESS, 3 | 5 | 6) => Callers::All,
+            Some(_) => Callers::Some,
+            None => bases(self.image, self.caller),
+        }
     }
 }
 
@@ -258,7 +250,7 @@ pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> R
         );
         let how = match was_constrained {
             true => Err(Reason::CallOfExact),
-            false => how(image, (caller, &owner_name, &name), insn.opcode, &resolved),
+            false => how(image, (&owner_name, &name), insn.opcode, &resolved),
         };
         each(&CallSite {
             at: insn.pc,
@@ -273,6 +265,8 @@ pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> R
                 signature: resolved.signature,
                 name: &name,
                 how: how.unwrap_or(CallHow::Exact),
+                caller,
+                flags: resolved.flags,
             },
         });
     }
@@ -282,7 +276,7 @@ pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> R
 /// How a call is made, if a static method of the assembly can make it.
 fn how(
     image: &Image<'_>,
-    (caller, owner, name): (u32, &str, &str),
+    (owner, name): (&str, &str),
     opcode: u16,
     resolved: &Resolved,
 ) -> std::result::Result<CallHow, Reason> {
@@ -317,12 +311,7 @@ fn how(
     if lists.any(|(_, names)| names.iter().any(|&known| known == "*" || known == name)) {
         return Err(Reason::CallerSensitive);
     }
-    let is_visible = match resolved.flags {
-        // Of the assembly, and all that includes.
-        Some(flags) => matches!(flags & method_flag::ACCESS, 3 | 5 | 6),
-        None => !may_be_protected(image, caller, (owner, name)),
-    };
-    match is_visible && is_type_visible(image, resolved.owner) {
+    match is_type_visible(image, resolved.owner) {
         true => Ok(how),
         false => Err(Reason::CallOfHidden),
     }
@@ -356,19 +345,13 @@ pub(crate) fn is_type_visible(image: &Image<'_>, ty: u32) -> bool {
     true
 }
 
-/// Whether a method of another assembly may be one that only subtypes call: the calling type, or one around it, has a base type
-/// there that is no root.
-fn may_be_protected(image: &Image<'_>, caller: u32, (owner, name): (&str, &str)) -> bool {
-    if WITHOUT_SUBTYPES.contains(&owner) {
-        return false;
-    }
+/// The base types in other assemblies of a type and of those around it. One that cannot be read has no name.
+fn bases(image: &Image<'_>, caller: u32) -> Callers {
     let metadata = &image.metadata;
-    if ROOTS.contains(&owner) {
-        return HIDDEN_OF_ROOTS.contains(&name);
-    }
+    let mut bases = Vec::new();
     let mut around = Some(caller);
     for _ in 0..64 {
-        let Some(mut ty) = around else { return false };
+        let Some(mut ty) = around else { break };
         around = metadata.enclosing(ty);
         for depth in 0.. {
             let row = metadata.tables.row(table::TYPE_DEF, ty);
@@ -383,17 +366,19 @@ fn may_be_protected(image: &Image<'_>, caller: u32, (owner, name): (&str, &str))
                 }
                 // An interface, or `<Module>`.
                 Some(0) => break,
-                Some(base) => {
+                base => {
                     let mut text = String::new();
-                    signature::put_type_name(metadata, 0, base, &mut text);
-                    if !ROOTS.contains(&&*text) {
-                        return true;
+                    if let Some(base) = base {
+                        signature::put_type_name(metadata, 0, base, &mut text);
                     }
+                    bases.push(text);
                     break;
                 }
-                None => return true,
             }
         }
     }
-    true
+    if around.is_some() {
+        bases.push(String::new());
+    }
+    Callers::Below(bases)
 }

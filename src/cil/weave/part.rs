@@ -498,6 +498,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             index: planned.index,
             method: self.image.metadata.method_label(method),
             reason,
+            asked: false,
         }
     }
 

@@ -401,7 +401,7 @@ impl<'f> Own<'f> {
             self.put_call(call, false, put)?;
             let called = put.out.len() - CALL_LEN;
             let behind = put.out.len();
-            put.convert(&call.gives(), call.conversion());
+            put.give(call);
             self.put_end(self.bound.last_exits(exits), put)?;
             if call.adapter.is_none() || n + 1 == calls.len() {
                 ends.always = true;
@@ -418,7 +418,7 @@ impl<'f> Own<'f> {
     fn call(&self, call: &Call, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
         self.put_call(call, at_start, put)?;
         if call.given.is_some() {
-            put.convert(&call.gives(), call.conversion());
+            put.give(call);
         }
         match call.dest {
             Dest::Drop => put.out.pop(emit::words(&call.hook.result)),
@@ -662,6 +662,14 @@ impl Put<'_, '_> {
                 (self.additions).shared_method(tag::METHODREF, class, name.as_bytes(), &descriptor);
             self.out
                 .indexed(op::INVOKEVIRTUAL, method, 1, emit::words(to));
+        }
+    }
+
+    /// Makes of a hook's result what it is for.
+    fn give(&mut self, call: &Call) {
+        match (call.conversion(), &call.given) {
+            (Convert::Cast, Some((_, to))) => self.cast(to),
+            (convert, _) => self.convert(&call.gives(), convert),
         }
     }
 

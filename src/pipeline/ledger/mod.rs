@@ -268,7 +268,7 @@ impl<'j> Ledger<'j> {
         }
         for left in &touched.woven.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
-            if left.reason.is_failure() {
+            if left.is_failure() {
                 self.outcome.failures.push(Left {
                     artifact: artifact.to_owned(),
                     type_name: touched.woven.name().to_owned(),

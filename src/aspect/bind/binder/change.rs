@@ -45,7 +45,13 @@ impl Binding<'_> {
                 }
             }
             Target::Value { dest, to, old } => {
-                let convert = self.given(written, &call, &to)?;
+                let convert = match self.given(written, &call, &to) {
+                    // What Java's generic hooks return is an object, once compiled.
+                    Err(_) if dest != Dest::Throw && self.is_erased(&call.gives(), &to) => {
+                        Convert::Cast
+                    }
+                    given => given?,
+                };
                 call.dest = dest;
                 if call.adapter.is_some() {
                     self.fall_back(written, &mut call, convert, &to, old)?;
@@ -54,6 +60,11 @@ impl Binding<'_> {
             }
         }
         Ok(Some(call))
+    }
+
+    /// Whether a hook's result says nothing of its type, and is cast (JVM, dex).
+    fn is_erased(&self, gives: &Ty, wanted: &Ty) -> bool {
+        self.binder.language == Language::Java && is_object(gives) && wanted.is_reference()
     }
 
     fn target(&self, written: &OwnHook, exits: u16) -> Result<Option<Target>, Misfit> {

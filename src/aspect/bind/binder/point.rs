@@ -321,8 +321,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let is_known = |spelt: &String| {
-            self.catalog.declared(spelt).is_some()
-                || self.hierarchy.supertypes.contains_key(&**spelt)
+            self.catalog.declared(spelt).is_some() || self.hierarchy.above(spelt).is_some()
         };
         let spelt = spellings(name).find(is_known);
         let spelt = spelt.unwrap_or_else(|| match self.language {
