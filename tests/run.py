@@ -138,6 +138,7 @@ TESTS = [
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),
     script("jaeger", "more", 60, needs=("jdks", "samples"), runs="full"),
+    Test("windows", "sdk", "tests/setup.sh --windows && python3 tests/harness/windows.py", 60, ("release", "setup", "sdk"), runs="full"),
     script("agents", "more", 60, needs=("jdks",), runs="full"),
 ]
 BY_NAME = {test.name: test for test in TESTS}

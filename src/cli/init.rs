@@ -189,7 +189,8 @@ impl Script {
             name: name.to_owned(),
             text: vec![],
         };
-        if (has(Tool::MsBuild) || names.iter().any(solution)) && Script::add_central(folder, &mut all)
+        if (has(Tool::MsBuild) || names.iter().any(solution))
+            && Script::add_central(folder, &mut all)
         {
             return all;
         }

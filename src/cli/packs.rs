@@ -28,6 +28,8 @@ pub fn run(args: &PacksArgs) -> Result<u8> {
         print(&lines.collect::<String>())?;
         return Ok(DONE);
     };
-    print(Rules::pack_text(name.strip_prefix(PACK_PREFIX).unwrap_or(name))?)?;
+    print(Rules::pack_text(
+        name.strip_prefix(PACK_PREFIX).unwrap_or(name),
+    )?)?;
     Ok(DONE)
 }

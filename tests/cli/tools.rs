@@ -463,7 +463,10 @@ fn init_knows_central_package_management() {
     world.write("off/Directory.Packages.props", "<Project/>\n");
     world.write("off/Shop.csproj", "<Project/>\n");
     let told = init("off");
-    assert!(told.contains("<PackageReference Include=\"Weave.MSBuild\" Version="), "{told}");
+    assert!(
+        told.contains("<PackageReference Include=\"Weave.MSBuild\" Version="),
+        "{told}"
+    );
 }
 
 #[test]
@@ -477,7 +480,12 @@ fn packs_are_listed_and_printed() {
         let text = world.wove(&["packs", name]).out;
         world.write("one.toml", &text);
         world.wove(&["plan", "app.jar", "--rules", "one.toml"]);
-        assert_eq!(text, world.wove(&["packs", name.strip_prefix("pack:").unwrap()]).out);
+        assert_eq!(
+            text,
+            world
+                .wove(&["packs", name.strip_prefix("pack:").unwrap()])
+                .out
+        );
     }
     assert!(told.contains("pack:jdbc        SQL of programs that use JDBC: each statement that runs, with its text\n"), "{told}");
     let ran = world.weave(&["packs", "jdcb"]);
