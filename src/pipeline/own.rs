@@ -187,16 +187,13 @@ impl<'a> Own<'a> {
         mut after: Option<Vec<u8>>,
         brings_packages: bool,
     ) -> Result<Option<Vec<u8>>> {
-        let mut add = |step: &dyn Fn(&[u8]) -> Result<Option<Vec<u8>>>| {
-            let added = step(after.as_deref().unwrap_or(before))?;
-            after = added.or(after.take());
-            Ok::<(), Error>(())
-        };
         for package in self.packages().into_iter().filter(|_| brings_packages) {
-            add(&|bytes| module_info::add_package(bytes, package))?;
+            let added = module_info::add_package(after.as_deref().unwrap_or(before), package)?;
+            after = added.or(after);
         }
         for module in &self.there.modules {
-            add(&|bytes| module_info::add_requires(bytes, module))?;
+            let added = module_info::add_requires(after.as_deref().unwrap_or(before), module)?;
+            after = added.or(after);
         }
         Ok(after)
     }
