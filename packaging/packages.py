@@ -2,9 +2,10 @@
 """Makes the packages of build tools from a checkout: a Maven repository with the program, the hook library and the plug-ins
 for Gradle and Maven, and NuGet packages for MSBuild.
 
-    python3 packaging/packages.py [--program [CLASSIFIER=]FILE].. [--only maven|nuget] [OUT]
+    python3 packaging/packages.py [--static | --program [CLASSIFIER=]FILE..] [--only maven|nuget] [OUT]
 
-Without --program, target/release/weave is packed for this platform; a release names the programs of all. OUT is target/packages.
+Without --program, target/release/weave is packed for this platform; a release names the programs of all. On Linux that one needs the glibc
+of this machine; --static builds one with musl, which starts on any Linux, and packs it. OUT is target/packages.
 Needs a JDK (javac, jar) and Maven, which fetches what the plug-ins are compiled against; for NuGet alone, neither.
 """
 import argparse
@@ -201,6 +202,20 @@ def needs_of(program):
     return re.findall(r"Requesting program interpreter: ([^]]+)|\(NEEDED\).*\[(.+)\]", told)
 
 
+def static_program():
+    """Builds the program for any Linux of this processor."""
+    target = f"{platform.machine()}-unknown-linux-musl"
+    installed = Path(run("rustc", "--print", "sysroot").strip()) / "lib/rustlib" / target
+    if not installed.is_dir() or not shutil.which("musl-gcc"):
+        sys.exit(f"a static program needs Rust's target and a C compiler for musl: rustup target add {target}, and Debian's package musl-tools")
+    run("cargo", "build", "--release", "--target", target, cwd=ROOT)
+    built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / target / "release/weave"
+    needs = needs_of(built)
+    if needs:
+        sys.exit(f"{built} is not static: it needs {needs}")
+    return built
+
+
 def make_nuget(program, programs, out):
     with tempfile.TemporaryDirectory() as work:
         library = Path(work) / "Weave.Runtime.dll"
@@ -215,11 +230,15 @@ def main():
     options.add_argument("--only", choices=("maven", "nuget"))
     options.add_argument("out", type=Path, nargs="?", default=ROOT / "target/packages")
     options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux")
+    options.add_argument("--static", action="store_true")
     args = options.parse_args()
     if args.check_static:
         needs = needs_of(args.check_static)
         sys.exit(f"{args.check_static} is not static: it needs {needs}" if needs else 0)
-    named = [p.rpartition("=") for p in args.program] or [("", "", ROOT / "target/release" / name)]
+    if args.static and (args.program or platform.system() != "Linux"):
+        sys.exit("--static builds a program for Linux, on Linux, and --program names one that is there")
+    own = static_program() if args.static else Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release" / name
+    named = [p.rpartition("=") for p in args.program] or [("", "", own)]
     programs = {platform_name or classifier(): Path(path).resolve() for platform_name, _, path in named}
     unknown = sorted(set(programs) - set(nuget.FOLDERS))
     if unknown:
@@ -227,6 +246,9 @@ def main():
     if classifier() not in programs:
         sys.exit(f"a program for this platform is needed, too: --program {classifier()}=FILE")
     program = programs[classifier()]
+    for name, path in sorted(programs.items()):
+        if name.startswith("linux") and shutil.which("readelf") and needs_of(path):
+            print(f"note: the program for {name} needs a glibc as new as that of the machine that built it; --static packs one that needs none", file=sys.stderr)
     for what, maker in (("maven", make_maven), ("nuget", make_nuget)):
         if args.only in (None, what):
             maker(program, programs, args.out)

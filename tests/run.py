@@ -139,6 +139,7 @@ TESTS = [
     # The targets are linted with tests/fuzz.rs; what is left is a line each.
     Test("clippy_fuzz", "more", CLIPPY_FUZZ, 100, ("cargo", "cc"), ("debug",), "full"),
     script("jaeger", "more", 60, needs=("jdks", "samples"), runs="full"),
+    Test("windows", "sdk", "tests/setup.sh --windows && python3 tests/harness/windows.py", 60, ("release", "setup", "sdk"), runs="full"),
     script("agents", "more", 60, needs=("jdks",), runs="full"),
 ]
 BY_NAME = {test.name: test for test in TESTS}

@@ -46,6 +46,8 @@ python3 -m pip --version >/dev/null 2>&1 || lacking="$lacking python3-pip"
 [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || lacking="$lacking libdevel-nytprof-perl"
 # On no PATH, either.
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || lacking="$lacking postgresql"
+# What runs programs of Windows: for one test of the long form alone.
+[ "${1:-}" != --windows ] || [ -e /usr/lib/wine/wine64 ] || command -v wine64 >/dev/null 2>&1 || lacking="$lacking wine64"
 # What the tests under another locale are made from.
 [ -e /usr/share/i18n/locales/tr_TR ] || lacking="$lacking locales"
 [ -n "$lacking" ] || exit 0

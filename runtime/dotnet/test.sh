@@ -13,8 +13,10 @@ trap 'rm -rf "$out"' EXIT
 sh build.sh --check
 printf 'WSYM and so on' >"$out/symbols"
 compile Programs.exe -nowarn:SYSLIB0006 -res:"$out/symbols",Weave.Symbols test/Programs.cs
+# The same under the name of a tool that runs programs while they are built.
+compile ef.exe -nowarn:SYSLIB0006 -res:"$out/symbols",Weave.Symbols test/Programs.cs
 mkdir "$out/net8.0"
-cp "$out/Programs.exe" net8.0/Weave.Runtime.dll "$out/net8.0"
+cp "$out/Programs.exe" "$out/ef.exe" net8.0/Weave.Runtime.dll "$out/net8.0"
 failed=0
 sdk=net10
 command -v dotnet >/dev/null 2>&1 || { sdk= && echo "no .NET SDK is on the PATH: the newest CoreCLR is NOT TRIED"; }

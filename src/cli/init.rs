@@ -24,6 +24,9 @@ pub struct InitArgs {
 /// The file that MSBuild reads for all projects below it.
 const ALL_PROJECTS: &str = "Directory.Build.props";
 
+/// The file with the versions of all projects' packages, under central package management.
+const ALL_VERSIONS: &str = "Directory.Packages.props";
+
 /// What builds a folder.
 #[derive(Clone, Copy, PartialEq)]
 enum Tool {
@@ -31,6 +34,12 @@ enum Tool {
     GradleKotlin,
     Maven,
     MsBuild,
+    /// A project whose packages' versions stand in another file.
+    MsBuildUnversioned,
+    /// That file, for one project.
+    MsBuildVersions,
+    /// That file, for all projects below it.
+    MsBuildCentral,
 }
 
 impl Tool {
@@ -54,7 +63,10 @@ impl Tool {
         match self {
             Tool::Gradle | Tool::GradleKotlin => "dev.weave",
             Tool::Maven => "weave-maven-plugin",
-            Tool::MsBuild => "Weave.MSBuild",
+            Tool::MsBuild
+            | Tool::MsBuildUnversioned
+            | Tool::MsBuildVersions
+            | Tool::MsBuildCentral => "Weave.MSBuild",
         }
     }
 
@@ -91,17 +103,48 @@ impl Tool {
                     ),
                 ),
             ],
-            Tool::MsBuild => vec![(
-                " under <Project>",
-                format!(
-                    "<ItemGroup>
-  <PackageReference Include=\"Weave.MSBuild\" Version=\"{VERSION}\" />
-</ItemGroup>
-"
-                ),
-            )],
+            Tool::MsBuild => {
+                items(&format!("PackageReference Include=\"Weave.MSBuild\" Version=\"{VERSION}\""))
+            }
+            Tool::MsBuildUnversioned => items("PackageReference Include=\"Weave.MSBuild\""),
+            Tool::MsBuildVersions => {
+                items(&format!("PackageVersion Include=\"Weave.MSBuild\" Version=\"{VERSION}\""))
+            }
+            Tool::MsBuildCentral => items(&format!(
+                "GlobalPackageReference Include=\"Weave.MSBuild\" Version=\"{VERSION}\""
+            )),
         }
     }
+
+    /// It is for projects of .NET.
+    fn is_dotnet(self) -> bool {
+        self.mark() == "Weave.MSBuild"
+    }
+}
+
+/// An item of a project of MSBuild, as lines to add.
+fn items(item: &str) -> Vec<(&'static str, String)> {
+    let lines = format!("<ItemGroup>\n  <{item} />\n</ItemGroup>\n");
+    vec![(" under <Project>", lines)]
+}
+
+/// Whether a file of MSBuild's switches central package management on.
+fn is_central(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+    let (_, value) = text
+        .split_once("<managepackageversionscentrally>")
+        .unwrap_or_default();
+    value.trim_start().starts_with("true")
+}
+
+/// The nearest file of this name in a folder or above it, as MSBuild finds it, with what it has.
+fn nearest_above(folder: &Path, file: &str) -> Option<(PathBuf, Vec<u8>)> {
+    let absolute = std::path::absolute(folder).ok()?;
+    (absolute.ancestors()).find_map(|above| {
+        let path = above.join(file);
+        let text = std::fs::read(&path).ok()?;
+        Some((path, text))
+    })
 }
 
 /// A file of a build, to which lines are added.
@@ -146,6 +189,11 @@ impl Script {
             name: name.to_owned(),
             text: vec![],
         };
+        if (has(Tool::MsBuild) || names.iter().any(solution))
+            && Script::add_central(folder, &mut all)
+        {
+            return all;
+        }
         // The root of a build whose projects lie below.
         if !has(Tool::MsBuild) && names.iter().any(solution) {
             let name = format!("a new {ALL_PROJECTS} beside the solution");
@@ -160,6 +208,43 @@ impl Script {
             }
         }
         all
+    }
+
+    /// Under central package management a reference has no version (NuGet refuses it), and one to a package that the central file does
+    /// not name fails, too. Whether it is so here.
+    fn add_central(folder: &Path, all: &mut Vec<Script>) -> bool {
+        let Some((path, text)) = nearest_above(folder, ALL_VERSIONS) else {
+            return false;
+        };
+        let built = nearest_above(folder, ALL_PROJECTS).is_some_and(|(_, text)| is_central(&text));
+        if !is_central(&text) && !built {
+            return false;
+        }
+        let here = folder.join(ALL_VERSIONS);
+        let is_here = here.is_file();
+        let path = if is_here { here } else { path };
+        let versions = Script {
+            tool: match is_here {
+                true => Tool::MsBuildCentral,
+                false => Tool::MsBuildVersions,
+            },
+            name: path
+                .strip_prefix(".")
+                .unwrap_or(&path)
+                .display()
+                .to_string(),
+            text,
+        };
+        if is_here {
+            // One item serves all projects.
+            all.retain(|script| script.tool != Tool::MsBuild);
+        } else {
+            for script in all.iter_mut().filter(|script| script.tool == Tool::MsBuild) {
+                script.tool = Tool::MsBuildUnversioned;
+            }
+        }
+        all.push(versions);
+        true
     }
 
     /// What to add to the file, for people.
@@ -182,7 +267,7 @@ impl Script {
 
 /// The rules for what a folder builds.
 fn starter(scripts: &[Script]) -> &'static str {
-    let dotnet = |script: &Script| script.tool == Tool::MsBuild;
+    let dotnet = |script: &Script| script.tool.is_dotnet();
     match !scripts.is_empty() && scripts.iter().all(dotnet) {
         true => STARTER_DOTNET,
         false => STARTER,

@@ -13,6 +13,7 @@ mod init;
 mod inputs;
 mod messages;
 mod otlp;
+mod packs;
 mod plan;
 pub mod report;
 mod rules;
@@ -83,6 +84,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Import(import::ImportArgs),
     Inputs(inputs::InputsArgs),
+    Packs(packs::PacksArgs),
 }
 
 /// Exit status: all done.
@@ -112,6 +114,7 @@ pub fn main() -> ExitCode {
         Some(Command::Schema(args)) => schema::run(args),
         Some(Command::Import(args)) => import::run(args),
         Some(Command::Inputs(args)) => inputs::run(args),
+        Some(Command::Packs(args)) => packs::run(args),
     };
     match result {
         Ok(status) => ExitCode::from(status),

@@ -97,6 +97,11 @@ fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// Whether a rules file lies in a folder, or in one below. A pack lies in none.
+pub fn is_below(folder: &Path, source: &str) -> bool {
+    !source.starts_with(PACK_PREFIX) && identity(Path::new(source)).starts_with(identity(folder))
+}
+
 /// Reads the rules, and says where they come from.
 pub fn resolve(named: &[String], input: &Path) -> Result<Resolved> {
     let mut all = Resolved::default();

@@ -106,6 +106,10 @@ pub struct WeaveArgs {
     #[arg(long)]
     allow_idle: bool,
 
+    /// Do not warn of such aspects of packs, and of rules files outside this folder: they serve other projects, too
+    #[arg(long, value_name = "DIR", conflicts_with = "allow_idle")]
+    allow_idle_outside: Option<PathBuf>,
+
     /// Print errors only
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -133,6 +137,21 @@ impl WeaveArgs {
             false => Trust::Own,
         };
         Cache::open(dir, trust, u64::from(self.cache_size) << 20, &parts).map(Some)
+    }
+
+    /// Takes out the idle aspects that need no warning; if none is left, and none took anything, one message says so.
+    fn forgive_idle(&self, outcome: &mut Outcome, input: &Path) {
+        let all_idle = !outcome.idle.is_empty() && outcome.idle.len() == outcome.aspects.len();
+        match &self.allow_idle_outside {
+            Some(folder) => (outcome.idle).retain(|idle| rules::is_below(folder, &idle.place.file)),
+            None if self.allow_idle => outcome.idle.clear(),
+            None => return,
+        }
+        if all_idle && outcome.idle.is_empty() && outcome.warnings.is_empty() {
+            let name = input.file_name().unwrap_or(input.as_os_str());
+            let text = format!("{}: no rule takes a method of it", name.display());
+            outcome.warn(WarningKind::NothingTaken, text);
+        }
     }
 
     /// The files of the job that only its arguments name.
@@ -221,15 +240,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     };
     job.check_files(args.named(&resolved))?;
     let mut outcome = run_with_progress(&job, args.quiet || args.json)?;
-    if args.allow_idle {
-        let all_idle = !outcome.idle.is_empty() && outcome.idle.len() == outcome.aspects.len();
-        outcome.idle.clear();
-        if all_idle && outcome.warnings.is_empty() {
-            let name = input.file_name().unwrap_or(input.as_os_str());
-            let text = format!("{}: no rule takes a method of it", name.display());
-            outcome.warn(WarningKind::NothingTaken, text);
-        }
-    }
+    args.forgive_idle(&mut outcome, input);
     let failed = args.strict && outcome.fails_strict();
     if let (Some(path), false) = (&args.depfile, failed) {
         depfile::write(path, output, &dependencies)?;

@@ -44,6 +44,16 @@ pub fn add_requires(bytes: &[u8], module: &str) -> Result<Option<Vec<u8>>> {
     .map(Some)
 }
 
+/// What the module is called.
+pub fn name(bytes: &[u8]) -> Result<Option<String>> {
+    let class = Class::parse(bytes)?;
+    let Some(attribute) = find(&class, "Module")? else {
+        return Ok(None);
+    };
+    let name = (class.pool).module_name(Cursor::new(attribute.data).be_u16()?)?;
+    Ok(String::from_utf8(name.to_vec()).ok())
+}
+
 /// Exports a package to everybody; `None` if it is exported already.
 pub fn add_exports(bytes: &[u8], package: &str) -> Result<Option<Vec<u8>>> {
     let class = Class::parse(bytes)?;

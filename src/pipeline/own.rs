@@ -11,10 +11,11 @@ use crate::aspect::rules::model::SaidType;
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
+use crate::container::jar::Manifest;
 use crate::container::zip::{Archive, Method};
 use crate::dex;
 use crate::error::{Error, Kind, Result};
-use crate::jvm;
+use crate::jvm::{self, module_info};
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
@@ -102,6 +103,8 @@ pub(crate) struct Embedded {
     pub(crate) dexes: Vec<Vec<u8>>,
     /// File name and data.
     pub(crate) assemblies: BTreeMap<String, Vec<u8>>,
+    /// What the Java modules are called that they are, by a descriptor or by their manifests.
+    modules: BTreeSet<String>,
 }
 
 impl<'a> Own<'a> {
@@ -181,6 +184,25 @@ impl<'a> Own<'a> {
         embedded::packages(&self.embedded.classes)
     }
 
+    /// The descriptor of a woven module as it must be for own hooks: it contains the packages that they bring into it, if they do, and
+    /// requires the modules of the libraries that are there when the program runs. `after` is what was made of it so far.
+    pub(crate) fn describe(
+        &self,
+        before: &[u8],
+        mut after: Option<Vec<u8>>,
+        brings_packages: bool,
+    ) -> Result<Option<Vec<u8>>> {
+        for package in self.packages().into_iter().filter(|_| brings_packages) {
+            let added = module_info::add_package(after.as_deref().unwrap_or(before), package)?;
+            after = added.or(after);
+        }
+        for module in &self.there.modules {
+            let added = module_info::add_requires(after.as_deref().unwrap_or(before), module)?;
+            after = added.or(after);
+        }
+        Ok(after)
+    }
+
     /// Hashes all that decides how an artifact is woven: what hooks there are, and the libraries.
     pub(crate) fn digest(&self, update: &mut dyn FnMut(&[u8])) {
         for catalog in &self.catalogs.0 {
@@ -197,6 +219,9 @@ impl<'a> Own<'a> {
                 update(format!("{name} {interface:?}").as_bytes());
             }
             update(b"");
+        }
+        for module in &self.there.modules {
+            update(module.as_bytes());
         }
         for libraries in [&self.embedded, &self.there] {
             let classes = (libraries.classes.iter()).map(|(name, bytes)| (name.as_str(), bytes));
@@ -355,6 +380,7 @@ impl Embedded {
             classes: embedded::classes()?.into_iter().collect(),
             dexes: vec![embedded::DEX.to_vec()],
             assemblies: BTreeMap::from([(embedded::DLL_NAME.to_owned(), embedded::DLL.to_vec())]),
+            modules: BTreeSet::new(),
         })
     }
 
@@ -364,6 +390,7 @@ impl Embedded {
             for file in folder::list(path)?.files {
                 let bytes =
                     std::fs::read(&file.path).map_err(|e| Error::io("read", &file.path, e))?;
+                self.modules.extend(module_of(&file.name, &bytes));
                 if is_part(&file.name) {
                     self.classes.insert(file.name, bytes);
                 }
@@ -377,12 +404,19 @@ impl Embedded {
             Format::Zip => {
                 let archive = Archive::open(&input).map_err(place)?;
                 for member in archive.members() {
-                    if !is_part(member.name()) || matches!(member.method(), Method::Other(_)) {
+                    let names_module = names_module(member.name());
+                    if !(names_module || is_part(member.name()))
+                        || matches!(member.method(), Method::Other(_))
+                    {
                         continue;
                     }
                     let mut bytes = Vec::new();
                     with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes))
                         .map_err(|e| place(e.in_member(member.name())))?;
+                    if names_module {
+                        self.modules.extend(module_of(member.name(), &bytes));
+                        continue;
+                    }
                     match member.name().ends_with(".dex") {
                         true => self.dexes.push(bytes),
                         false => drop(self.classes.insert(member.name().to_owned(), bytes)),
@@ -406,6 +440,20 @@ impl Embedded {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a member may say what the module of a library is called.
+fn names_module(name: &str) -> bool {
+    name == "META-INF/MANIFEST.MF" || file_name(name) == "module-info.class"
+}
+
+/// What a member says that the module is called.
+fn module_of(name: &str, bytes: &[u8]) -> Option<String> {
+    match name {
+        "META-INF/MANIFEST.MF" => Manifest::parse(bytes).get("Automatic-Module-Name"),
+        _ if names_module(name) => module_info::name(bytes).ok().flatten(),
+        _ => None,
     }
 }
 

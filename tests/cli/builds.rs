@@ -745,3 +745,38 @@ fn rules_include_packs_and_files() {
         ran.err
     );
 }
+
+/// Packs, and rules files that lie elsewhere, serve other projects, too: most of their aspects mean some of those.
+#[test]
+fn idle_aspects_of_a_folder_are_told() {
+    let world = World::with_jar();
+    let aspect = |name: &str, matches: &str| {
+        format!("[[aspect]]\nname = \"{name}\"\nmatch = {{ type = \"{matches}\" }}\n")
+    };
+    let head = "version = 1\ninclude = [\"pack:http-net\", \"../team.toml\"]\n";
+    world.write(
+        "team.toml",
+        format!("version = 1\n{}", aspect("team", "elsewhere.*")),
+    );
+    let weave = |matches: &str, idle: &[&str]| {
+        let own = head.to_owned() + &aspect("taken", matches) + &aspect("own", "nowhere.*");
+        world.write("app/weave.toml", own);
+        let rules = ["app.jar", "out.jar", "--rules", "app/weave.toml"];
+        let format = ["--message-format", "msbuild"];
+        let ran = world.wove(&[&rules, &format[..], idle].concat());
+        (ran.err.lines().map(str::to_owned)).collect::<Vec<String>>()
+    };
+    assert_eq!(weave("com.acme.*", &[]).len(), 5);
+    let own = "app/weave.toml(6,1): warning WV0120: aspect `own` matched no method";
+    let outside = world.at("app").display().to_string();
+    assert_eq!(
+        weave("com.acme.*", &["--allow-idle-outside", &outside]),
+        [own]
+    );
+    // Nothing is left to warn of, and nothing was taken: one message.
+    let said = weave("not.there.*", &["--allow-idle-outside", "nowhere"]);
+    assert_eq!(
+        said,
+        ["weave : message WV0113: app.jar: no rule takes a method of it"]
+    );
+}

@@ -233,6 +233,73 @@ fn named_modules_in_a_folder_share_the_library_jar() {
     assert_eq!(ran.out, expected);
 }
 
+/// Modules that a build weaves one by one share a library of own hooks that is a module, by a descriptor or by its manifest.
+#[test]
+fn named_modules_require_the_module_of_their_hooks() {
+    let world = world();
+    world.write("module-info.java", "module com.acme { exports com.acme; }");
+    let options = ["-d", "classes", "--patch-module", "com.acme=classes"];
+    world.tool("javac", &[&options[..], &["module-info.java"]].concat());
+    world.tool("jar", &["cf", "app.jar", "-C", "classes", "."]);
+    let lib = "package com.lib; public class Lib { public static int twice(int n) { int m = n; m += n; return m; } }";
+    world.write("lib-src/com/lib/Lib.java", lib);
+    let start = "package com.lib; public class Start { public static void main(String[] args) throws Exception { System.out.println(Lib.twice(4)); com.acme.Main.main(args); } }";
+    world.write("lib-src/com/lib/Start.java", start);
+    world.write(
+        "lib-src/module-info.java",
+        "module com.lib { requires com.acme; }",
+    );
+    let sources = [
+        "lib-src/com/lib/Lib.java",
+        "lib-src/com/lib/Start.java",
+        "lib-src/module-info.java",
+    ];
+    world.tool(
+        "javac",
+        &[&["-p", "app.jar", "-d", "lib-classes"], &sources[..]].concat(),
+    );
+    let rules = RULES
+        .replace(
+            "\"com.acme.Main\", method = \"fail\"",
+            "[\"com.acme.Main\", \"com.lib.Lib\"], method = [\"fail\", \"twice\"]",
+        )
+        .replace(
+            "path = \"hooks.jar\"",
+            "path = \"hooks.jar\"\nembed = false",
+        );
+    world.write("weave.toml", rules);
+    world.wove(&["runtime", "weave-runtime.jar"]);
+    world.write("named.mf", "Automatic-Module-Name: acme.hooks\n");
+    world.write(
+        "hooks-src/module-info.java",
+        "module acme.hooks { exports acme; }",
+    );
+    for by_manifest in [true, false] {
+        match by_manifest {
+            true => world.tool("jar", &["ufm", "hooks.jar", "named.mf"]),
+            false => {
+                world.tool(
+                    "javac",
+                    &[
+                        "-d",
+                        "hooks",
+                        "--patch-module",
+                        "acme.hooks=hooks",
+                        "hooks-src/module-info.java",
+                    ],
+                );
+                world.tool("jar", &["cf", "hooks.jar", "-C", "hooks", "."])
+            }
+        };
+        world.wove(&["app.jar", "woven.jar", "--no-runtime"]);
+        world.wove(&["lib-classes", "lib-woven", "--no-runtime"]);
+        let path = "woven.jar:lib-woven:hooks.jar:weave-runtime.jar";
+        let ran = world.tool("java", &["-p", path, "-m", "com.lib/com.lib.Start"]);
+        assert_eq!(ran.out, format!("> twice 4\n8\n{PRINTED}"), "{by_manifest}");
+        assert_eq!(ran.err, "");
+    }
+}
+
 #[test]
 fn a_hook_that_does_not_fit_is_an_error_at_the_rule_and_nothing_is_written() {
     let world = world();

@@ -425,6 +425,74 @@ fn init_fits_the_build_that_it_finds() {
     assert!(shown.out.starts_with("# weave.toml"), "{}", shown.out);
 }
 
+/// Where one file has the versions of all packages, a reference with a version of its own fails each restore.
+#[test]
+fn init_knows_central_package_management() {
+    let world = World::new();
+    let central = "<Project><PropertyGroup>\n<ManagePackageVersionsCentrally> True </ManagePackageVersionsCentrally></PropertyGroup></Project>\n";
+    let init = |folder: &str| world.wove(&["init", &format!("{folder}/weave.toml")]).err;
+    world.write("all/Directory.Packages.props", central);
+    world.write("all/Directory.Build.props", "<Project/>\n");
+    world.write("all/Shop.csproj", "<Project/>\n");
+    world.write("all/Shop.slnx", "<Solution/>\n");
+    insta::assert_snapshot!(init("all"), @r#"
+    wrote all/weave.toml
+
+    Add to all/Directory.Packages.props under <Project>:
+
+        <ItemGroup>
+          <GlobalPackageReference Include="Weave.MSBuild" Version="0.1.0" />
+        </ItemGroup>
+    "#);
+
+    // One project below it.
+    world.write("all/src/Shop/Shop.csproj", "<Project/>\n");
+    let told = init("all/src/Shop");
+    let props = world.at("all/Directory.Packages.props");
+    let versions = format!(
+        "Add to {} under <Project>:\n\n    <ItemGroup>\n      <PackageVersion Include=\"Weave.MSBuild\" Version=\"0.1.0\" />",
+        props.display()
+    );
+    assert!(told.contains(&versions), "{told}");
+    assert!(
+        told.contains("      <PackageReference Include=\"Weave.MSBuild\" />\n"),
+        "{told}"
+    );
+
+    // The file alone means nothing.
+    world.write("off/Directory.Packages.props", "<Project/>\n");
+    world.write("off/Shop.csproj", "<Project/>\n");
+    let told = init("off");
+    assert!(
+        told.contains("<PackageReference Include=\"Weave.MSBuild\" Version="),
+        "{told}"
+    );
+}
+
+#[test]
+fn packs_are_listed_and_printed() {
+    let world = World::with_jar();
+    let told = world.wove(&["packs"]).out;
+    assert!(told.lines().count() > 5, "{told}");
+    for line in told.lines() {
+        let (name, about) = line.split_once(' ').unwrap();
+        assert!(about.trim().len() > 20 && line.len() < 200, "{line}");
+        let text = world.wove(&["packs", name]).out;
+        world.write("one.toml", &text);
+        world.wove(&["plan", "app.jar", "--rules", "one.toml"]);
+        assert_eq!(
+            text,
+            world
+                .wove(&["packs", name.strip_prefix("pack:").unwrap()])
+                .out
+        );
+    }
+    assert!(told.contains("pack:jdbc        SQL of programs that use JDBC: each statement that runs, with its text\n"), "{told}");
+    let ran = world.weave(&["packs", "jdcb"]);
+    assert_eq!(ran.status, 2);
+    insta::assert_snapshot!(ran.err, @"error: no rules pack is named `jdcb`; did you mean `jdbc`?");
+}
+
 #[test]
 fn init_speaks_of_csharp_in_a_dotnet_project() {
     let world = World::with_jar();

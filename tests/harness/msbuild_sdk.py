@@ -42,6 +42,11 @@ def reference(name, version):
     return f'<PackageReference Include="{name}" Version="{version}" />'
 
 
+def private(reference):
+    """A reference that stays with the project, as GlobalPackageReference makes them."""
+    return reference.replace(" />", ' PrivateAssets="all" />')
+
+
 class Shop(builds.Builds):
     """A folder of projects that take their packages from the SDK's folder and from a feed with ours."""
 
@@ -128,6 +133,7 @@ def door(score, folder):
     shop.run("build", app)
     shop.check("dotnet build weaves", shop.status == 0 and shop.woven(dll) and (dll.parent / "Weave.Runtime.dll").is_file()
                and "Weave.Runtime" in dll.with_suffix(".deps.json").read_text() and not shop.has("warning"))
+    shop.check("a line says what was woven", shop.has(r"^ *weave: App\.dll is woven \(methods: 2\)$"))
     printed, told = shop.ran(shop.sdk.dotnet, dll)
     shop.check("the run is right and traced", "the sum is 10" in printed and "Shop.Program.Sum" in told)
     before = shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns
@@ -235,10 +241,16 @@ def own_hooks(score, folder):
     hooks = shop.project("Hooks", "Library", ours=False)
     write(hooks.parent / "Log.cs", OWN_HOOK % ("string", "began"))
     app = shop.app(items='<ProjectReference Include="../Hooks/Hooks.csproj" />')
-    write(shop.folder / "weave.toml", OWN_RULES)
+    # The project's own rules include those of all projects and a pack, of which it does without most.
+    write(app.parent / "weave.toml", 'version = 1\ninclude = ["../team.toml", "pack:http-net"]\n')
+    write(shop.folder / "team.toml", OWN_RULES + '[[aspect]]\nname = "another project"\nmatch = { type = "Elsewhere.**" }\n')
     dll, stamp = app.parent / "bin/Debug/net10.0/App.dll", app.parent / "obj/Debug/net10.0/weave/stamp"
     shop.run("build", app)
-    shop.check("own hooks run", shop.status == 0 and "began Sum" in shop.ran(shop.sdk.dotnet, dll)[0])
+    shop.check("what is meant for others needs no warning", shop.status == 0 and not shop.has("WV0120"))
+    shop.check("own hooks run", "began Sum" in shop.ran(shop.sdk.dotnet, dll)[0])
+    for watched in evaluated(shop, app):
+        shop.check("who watches the rules watches what they include", {str(app.parent / "weave.toml"), str(shop.folder / "team.toml")} <=
+                   {os.path.normpath(path) for path in watched}, str(watched))
     before = shop.state(dll), shop.state(stamp)
     shop.run("build", app)
     shop.check("nothing changed: nothing runs", shop.status == 0 and before == (shop.state(dll), shop.state(stamp)))
@@ -248,13 +260,19 @@ def own_hooks(score, folder):
                and "started Sum" in shop.ran(shop.sdk.dotnet, dll)[0] and not shop.has("weave: hook"))
     write(hooks.parent / "Log.cs", OWN_HOOK % ("int", "began"))
     shop.run("build", app)
-    shop.check("a hook that no longer fits: an error at the rule", shop.status != 0 and shop.has(r"weave\.toml\(8,\d+\): error WV"))
+    shop.check("a hook that no longer fits: an error at the rule", shop.status != 0 and shop.has(r"team\.toml\(8,\d+\): error WV"))
+    write(hooks.parent / "Log.cs", OWN_HOOK % ("string", "began"))
+    write(shop.folder / "team.toml", OWN_RULES.replace('"*"', '"Main"'))
+    shop.run("build", app)
+    printed = shop.ran(shop.sdk.dotnet, dll)[0]
+    shop.check("another included file: woven anew", shop.status == 0 and "began Main" in printed and "began Sum" not in printed)
 
 
 def tests(score, folder):
     """dotnet test, with a woven library that another project tests."""
     shop = Shop(score, folder)
-    core = shop.project("Core", "Library")
+    # Who uses the library hears nothing of the package: the hook library comes all the same.
+    core = shop.project("Core", "Library", items=private(shop.ours), ours=False)
     write(core.parent / "Orders.cs", ORDERS % 1)
     items = reference("xunit", "2.9.3") + reference("xunit.runner.visualstudio", "3.1.5") + reference("Microsoft.NET.Test.Sdk", "17.14.1")
     suite = shop.project("Suite", "Library", items + '<ProjectReference Include="../Core/Core.csproj" />', "<IsTestProject>true</IsTestProject>", ours=False)
@@ -361,8 +379,12 @@ def form(name):
     """A publish: woven, off, and woven again, into one folder."""
     def program(score, folder):
         shop = Shop(score, folder)
+        shop.ours = private(shop.ours)
         app = shop.app(properties="<InvariantGlobalization>true</InvariantGlobalization>")
-        for turn, off in (("woven", False), ("off", True), ("woven again", False)):
+        if name == "trimmed":
+            # The linker drops the hook library where weaving is off: what lists a program's files is made anew where it is on again.
+            published(shop, app, "not trimmed", *FORMS["self-contained"])
+        for turn, off in (("woven", False), ("off", True), ("woven again", False))[1 if name == "trimmed" else 0:]:
             more = ("-p:WeaveEnabled=false",) if off else ()
             printed, told = published(shop, app, name, *FORMS[name], *more)
             right = ("Shop.Program.Sum" in told) != off
@@ -500,8 +522,33 @@ def central(score, folder):
     printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
     shop.check("GlobalPackageReference weaves all projects", shop.status == 0 and "the sum is 16" in printed
                and all(n in told for n in ("Shop.Program.Sum", "Shop.Orders.Total")))
+    printed, told = published(shop, app, "central")
+    shop.check("and is published with the hook library", "the sum is 16" in printed and "Shop.Orders.Total" in told)
     shop.run("restore", app, "--locked-mode")
     shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
+
+
+WEB = """var builder = WebApplication.CreateBuilder(args);
+builder.Services.AddOpenApi();
+var app = builder.Build();
+app.MapOpenApi();
+app.MapGet("/", () => Shop.Orders.Total(4));
+app.Run();
+"""
+
+
+def design_tools(score, folder):
+    """A tool of the build that runs the program leaves no trace among the sources."""
+    shop = Shop(score, folder)
+    items = reference("Microsoft.AspNetCore.OpenApi", "10.0.15") + private(reference("Microsoft.Extensions.ApiDescription.Server", "10.0.15"))
+    app = shop.project("App", items=items, properties="<ImplicitUsings>enable</ImplicitUsings><NoWarn>NU1603</NoWarn>")
+    write(app, app.read_text().replace('Sdk="Microsoft.NET.Sdk"', 'Sdk="Microsoft.NET.Sdk.Web"'))
+    write(app.parent / "Program.cs", WEB)
+    write(app.parent / "Orders.cs", ORDERS % 1)
+    write(shop.folder / "weave.toml", RULES.replace('"Shop.**"', '"**"'))
+    shop.run("build", app, WEAVE_TRACE="")
+    made = [path.name for path in (app.parent / "obj").rglob("*.json") if path.name == "App.json"]
+    shop.check("the document is made, and no trace", shop.status == 0 and made and not list(folder.rglob("*.wtrace")), str(made))
 
 
 GENERATOR = """using Microsoft.CodeAnalysis;
@@ -849,7 +896,7 @@ def described(score, folder):
 #: Set-ups by name.
 EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
-         "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
+         "libraries": libraries, "central": central, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
 SLOW = {*EVERY} - {"door", "states", "own-hooks", "tests", "single-file", "NativeAOT", "described"}

@@ -474,6 +474,7 @@ namespace System.Reflection
 
     public abstract class Assembly
     {
+        public static Assembly GetEntryAssembly() { throw null; }
         public virtual string FullName { get { throw null; } }
         public virtual bool IsDynamic { get { throw null; } }
 #if NET8_0_OR_GREATER

@@ -1,4 +1,5 @@
 using System;
+using System.Reflection;
 using System.Threading;
 
 namespace Weave.Runtime
@@ -23,6 +24,36 @@ namespace Weave.Runtime
             {
                 return null;
             }
+        }
+
+        /// <summary>
+        /// Tools that run a program to ask it something, and not for what it does: at the end of a build (OpenAPI documents) or for
+        /// those who write it (Entity Framework's, scaffolding). Their own assembly is the process's first.
+        /// </summary>
+        private static readonly string[] DesignTools =
+        {
+            "GetDocument.Insider", "ef", "dotnet-aspnet-codegenerator-design", "dotnet-swagger", "NSwag.AspNetCore.Launcher",
+        };
+
+        /// <summary>Whether such a tool runs the program.</summary>
+        internal static bool IsDesignTool()
+        {
+            try
+            {
+                Assembly entry = Assembly.GetEntryAssembly();
+                string name = entry == null ? null : entry.FullName;
+                foreach (string tool in DesignTools)
+                {
+                    if (name != null && name.StartsWith(tool + ",", StringComparison.Ordinal))
+                    {
+                        return true;
+                    }
+                }
+            }
+            catch (Exception)
+            {
+            }
+            return false;
         }
 
         /// <summary>A thread's name; of one that has none, what it is, with its managed number.</summary>

@@ -154,11 +154,12 @@ namespace Weave.Runtime
             return other;
         }
 
-        /// <summary>All that is asked when tracing is off.</summary>
+        /// <summary>All that is asked when tracing is off. Nobody looks for a trace of what a tool of the build ran.</summary>
         internal static bool On()
         {
             int error = LastError.Get();
-            bool on = !Is(Get("weave.trace"), "off");
+            string trace = Get("weave.trace");
+            bool on = trace == null ? !Host.IsDesignTool() : !Is(trace, "off");
             LastError.Set(error);
             return on;
         }

@@ -58,8 +58,9 @@ def start(folder, program, **settings):
     """Starts a program; settings are environment variables, `properties` those of its runtimeconfig.json."""
     properties = settings.pop("properties", None)
     limits = settings.pop("limits", {})
+    assembly = str(BUILT / settings.pop("assembly", "Programs.exe"))
     if MONO:
-        command = ["mono", str(BUILT / "Programs.exe")]
+        command = ["mono", assembly]
     else:
         command = sdk_host() if HOST == "net10" else toolchain.host({"run8": "core8", "net8": "core8", "run31": "core31"}[HOST])
         if properties:
@@ -67,7 +68,7 @@ def start(folder, program, **settings):
             config["runtimeOptions"]["configProperties"].update(properties)
             (folder / "own.runtimeconfig.json").write_text(json.dumps(config))
             command[-1] = str(folder / "own.runtimeconfig.json")
-        command = [*command, str(BUILT / "Programs.exe")]
+        command = [*command, assembly]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WEAVE_TRACE")}
     environment["WEAVE_TRACE"] = str(folder / "t.wtrace")
     environment.update({k: str(v) for k, v in settings.items() if v is not None})
@@ -103,6 +104,16 @@ def again(folder):
 
 def signed(word):
     return word - (1 << 32) if word >> 31 else word
+
+
+def test_tool_of_the_build(folder):
+    """Who runs the program only to ask it something finds no trace, unless one is asked for."""
+    equal("", finish(folder, "One", assembly="ef.exe", WEAVE_TRACE=None), "error stream")
+    equal([], list(folder.glob("*.wtrace")), "traces")
+    equal("", finish(folder, "One", WEAVE_TRACE=None), "error stream")
+    equal(1, len(list(folder.glob("weave-*.wtrace"))), "traces of the program itself")
+    equal("", finish(folder, "One", assembly="ef.exe"), "error stream")
+    assert (folder / "t.wtrace").is_file(), "a trace was asked for"
 
 
 def test_threads(folder):

@@ -127,7 +127,13 @@ impl Rules {
 
     /// An embedded pack by its name, without `pack:`.
     pub fn pack(name: &str) -> Result<Rules> {
-        let Some((name, text)) = PACKS.iter().find(|(known, _)| *known == name) else {
+        let text = Rules::pack_text(name)?;
+        Rules::parse(&format!("{PACK_PREFIX}{name}"), text)
+    }
+
+    /// The text of an embedded pack.
+    pub fn pack_text(name: &str) -> Result<&'static str> {
+        let Some((_, text)) = PACKS.iter().find(|(known, _)| *known == name) else {
             let known = PACKS.map(|(name, _)| name);
             let mut message = format!("no rules pack is named `{name}`");
             match words::nearest(name, &known, &[]) {
@@ -136,7 +142,16 @@ impl Rules {
             }
             return Err(Error::usage(message));
         };
-        Rules::parse(&format!("{PACK_PREFIX}{name}"), text)
+        Ok(text)
+    }
+
+    /// What a pack is for: the first sentence of the comment at its head.
+    pub fn about_pack(text: &str) -> String {
+        let head = text.lines().map_while(|line| line.strip_prefix('#'));
+        let words: Vec<&str> = head.flat_map(str::split_whitespace).collect();
+        let all = words.join(" ");
+        let end = all.find(". ").unwrap_or(all.len());
+        all[..end].trim_end_matches('.').to_owned()
     }
 
     /// What is known of the platforms' types.

@@ -317,14 +317,6 @@ impl JarRules<'_> {
         }
     }
 
-    /// The packages that own hooks bring into the module that the archive is. Elsewhere they are in the hook library's.
-    fn own_packages(&self) -> BTreeSet<&str> {
-        match (self.own, self.library) {
-            (Some(own), Library::Embed | Library::Absent) => own.packages(),
-            _ => BTreeSet::new(),
-        }
-    }
-
     /// What becomes of a special member.
     pub(crate) fn fate(
         &self,
@@ -405,10 +397,9 @@ impl JarRules<'_> {
                 };
                 let place = |e: Error| e.in_member(member.name());
                 let mut after = after.map_err(place)?;
-                for package in self.own_packages() {
-                    let added =
-                        module_info::add_package(after.as_deref().unwrap_or(&before), package);
-                    after = added.map_err(place)?.or(after);
+                if let Some(own) = self.own {
+                    let brings = matches!(self.library, Library::Embed | Library::Absent);
+                    after = own.describe(&before, after, brings).map_err(place)?;
                 }
                 Ok(after.map_or(Fate::Keep, |bytes| pack(&bytes)))
             }

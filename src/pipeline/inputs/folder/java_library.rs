@@ -1,6 +1,6 @@
 //! What the Java classes of a folder need beside them: the hook library, the map, module descriptors.
 
-use super::{Folder, Walk};
+use super::Walk;
 use crate::error::Result;
 use crate::jvm::module_info;
 use crate::pipeline::format::{Format, file_name};
@@ -169,10 +169,11 @@ impl Walk<'_, '_> {
                 true => module_info::add_package(&before, embedded::PACKAGE),
                 false => module_info::add_requires(&before, embedded::MODULE),
             };
-            let after = match sharing.contains(unversioned(root)) && folder.cx.runtime {
-                true => after,
-                false => after.and_then(|after| folder.add_own_packages(&before, after)),
-            };
+            let shares = sharing.contains(unversioned(root)) && folder.cx.runtime;
+            let after = after.and_then(|after| match folder.cx.own {
+                Some(own) => own.describe(&before, after, !shares),
+                None => Ok(after),
+            });
             match after {
                 Ok(Some(after)) => self.staging.add(&found.name, &after)?,
                 Ok(None) => {}
@@ -183,21 +184,6 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-impl Folder<'_> {
-    /// The descriptor of a module with the packages that own hooks bring into it.
-    fn add_own_packages(
-        &self,
-        before: &[u8],
-        mut after: Option<Vec<u8>>,
-    ) -> Result<Option<Vec<u8>>> {
-        for package in self.cx.own.iter().flat_map(|own| own.packages()) {
-            let added = module_info::add_package(after.as_deref().unwrap_or(before), package)?;
-            after = added.or(after);
-        }
-        Ok(after)
     }
 }
 
