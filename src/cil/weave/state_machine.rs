@@ -312,7 +312,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         let field = self.field_beside(made.token(code), additions)?;
         let of_machine = Snippet::default().op(op::DUP).op_u32(op::LDFLDA, field);
         let begin = self.tokens.begin(of_machine, self.id, self.says);
-        Ok((made.end(), begin))
+        Ok((made.end(), self.behind_held(begin)?))
     }
 
     /// Signatures of the types of the fields that learn of the machine's end: builder and promise.
