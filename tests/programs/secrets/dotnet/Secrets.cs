@@ -93,8 +93,28 @@ namespace app
             }
         }
 
+        static void echo(string text)
+        {
+            throw new Told(text);
+        }
+
         public static void Main(string[] args)
         {
+            if (args[0] == "echo")
+            {
+                for (int i = 1; i < args.Length; i++)
+                {
+                    try
+                    {
+                        echo(args[i]);
+                    }
+                    catch (Told)
+                    {
+                        Console.WriteLine("told");
+                    }
+                }
+                return;
+            }
             if (args[0] == "items" || args[0] == "later")
             {
                 try
