@@ -714,6 +714,42 @@ messages = false
 }
 
 #[test]
+fn packs_mask_what_drivers_quote() {
+    let rules = ["jdbc", "adonet"].map(|pack| Rules::pack(pack).unwrap());
+    let aspects = rules.iter().flat_map(|rules| &rules.aspects);
+    let masks = aspects.filter_map(|aspect| aspect.own.as_ref()?.mask.as_ref());
+    for mask in masks {
+        for text in [
+            "Value too long for column \"PW\": \"'SECRET' (8)\"; SQL statement:\nINSERT INTO u VALUES ('bob', 'SECRET') [22001-232]",
+            "can't insert 'SECRET', won't say 'SECRET'",
+            "duplicate key value violates unique constraint \"u_pkey\"\n  Detail: Key (mail)=(SECRET@acme.org) already exists.",
+            "violates check constraint \"c\"\n  Detail: Failing row contains (1, one line\nSECRET).",
+            "invalid input syntax for type integer: \"a\"SECRET\"",
+            "Cannot insert duplicate key in object 'dbo.u'. The duplicate key value is (SECRET).",
+            "Duplicate entry 'SECRET' for key 'u.PRIMARY'",
+            "SQLite Error 1: 'near \"SECRET\": syntax error'.",
+            "unique constraint or index violation; UQ table: U value: SECRET",
+            "Data conversion error converting \"SECRET\"",
+            "select * from u where pw = 'it''s SECRET' and name = 'a\\'SECRET'",
+            "select $$SECRET$$, $a$SECRET$a$",
+            "insert into u values ('SECRET",
+        ] {
+            let told = super::mask::tests::masked(mask, text);
+            assert!(!told.contains("SECRET"), "{told}");
+        }
+        let told = masked(
+            mask,
+            "update orders set state = 'late' where id = ? limit 10",
+        );
+        assert_eq!(told, "update orders set state = *** where id = ? limit 10");
+        assert_eq!(
+            super::mask::tests::masked(mask, "card = 4111222233334444"),
+            "card = ***"
+        );
+    }
+}
+
+#[test]
 fn a_selector_in_the_wrong_place() {
     assert_snapshot!(wrong(r##"version = 1
 
