@@ -737,7 +737,7 @@ fn packs_mask_what_drivers_quote() {
             let told = super::mask::tests::masked(mask, text);
             assert!(!told.contains("SECRET"), "{told}");
         }
-        let told = masked(
+        let told = super::mask::tests::masked(
             mask,
             "update orders set state = 'late' where id = ? limit 10",
         );
