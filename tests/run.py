@@ -103,6 +103,7 @@ TESTS = [
     script("calls", "sample", 213, "{scope}", needs=("jdks",)),
     script("chains", "sample", 11, needs=("jdks",)),
     script("values", "sample", 9, needs=("jdks",)),
+    script("masks", "sample", 25, needs=("jdks",)),
     script("counts", "sample", 21, needs=("jdks",)),
     script("aggregates", "sample", 20, needs=("jdks",)),
     script("control", "sample", 127, needs=("jdks",)),

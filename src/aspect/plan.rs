@@ -350,8 +350,8 @@ pub struct Planner<'a> {
     switches: Vec<Option<Arc<Switch>>>,
     /// Those that take a method together.
     together: FxHashMap<Vec<u32>, Switches>,
-    /// The hooks of methods that have no others, by what they say, and whether they end later than they return.
-    alike: FxHashMap<(i32, bool), u32>,
+    /// The hooks of methods that have no others, by what they say if they are switched, and whether they end later than they return.
+    alike: FxHashMap<(Option<i32>, bool), u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -414,7 +414,11 @@ impl<'a> Planner<'a> {
 impl Planner<'_> {
     /// Binds the own hooks of a method: their place in the plan, if it has any after all; none where some do not fit. `switched`: what the
     /// hooks say of a call that can be switched, in place of the plain ones.
-    fn bind(&mut self, method: &Method<'_>, switched: Option<i32>) -> Option<Option<u32>> {
+    fn bind(
+        &mut self,
+        method: &Method<'_>,
+        (advice, switched): (Advice, Option<i32>),
+    ) -> Option<Option<u32>> {
         let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
             return None;
         };
@@ -432,6 +436,10 @@ impl Planner<'_> {
             is_async: method.kinds.intersects(Kinds::ASYNC),
             keeps_body: method.details.keeps_body(),
             switched,
+            texts: match advice.only(Advice::LIBRARY) {
+                Advice(0) => &[],
+                _ => self.matcher.matcher().texts(),
+            },
             ..Subject::new(
                 (&self.name, method.name),
                 &signature,
@@ -537,6 +545,7 @@ impl Planner<'_> {
                             let signature = key.0.signature();
                             let subject = Subject {
                                 is_call: true,
+                                texts: self.matcher.matcher().texts(),
                                 ..Subject::new(
                                     (site.ty, site.method),
                                     &signature,
@@ -818,13 +827,22 @@ impl Planner<'_> {
         };
         let says = says(mode, switches);
         if advice.has(Advice::OWN) {
-            return self.bind(method, Some(says)).flatten();
+            return self.bind(method, (advice, Some(says))).flatten();
         }
-        let like = (says, method.kinds.intersects(Kinds::ASYNC));
+        self.bind_alike(method, (advice, Some(says)))
+    }
+
+    /// Binds the hooks of a method that has none of its own: their place in the plan.
+    fn bind_alike(
+        &mut self,
+        method: &Method<'_>,
+        (advice, switched): (Advice, Option<i32>),
+    ) -> Option<u32> {
+        let like = (switched, method.kinds.intersects(Kinds::ASYNC));
         if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }
-        let place = self.bind(method, Some(says)).flatten()?;
+        let place = self.bind(method, (advice, switched)).flatten()?;
         self.alike.insert(like, place);
         Some(place)
     }
@@ -861,6 +879,13 @@ impl Planner<'_> {
             leaves |= said == Err(reason) && own.is_some_and(|(_, own)| own.has_hooks());
         });
         leaves
+    }
+
+    /// Whether a method without hooks of its own tells what is left out of all texts.
+    fn tells_texts(&self, advice: Advice) -> bool {
+        self.own.is_some()
+            && advice.only(Advice::LIBRARY) != Advice::default()
+            && !self.matcher.matcher().texts().is_empty()
     }
 
     /// Notes what is left, when explaining.
@@ -1073,13 +1098,16 @@ impl Visitor for Planner<'_> {
                 let rest = advice.without(Advice::LIBRARY);
                 let advice = match self.plan.bound[place as usize].logical {
                     // Its pieces have their hooks.
+                    Some(_) if self.plan.bound[place as usize].has_own_hooks() => {
+                        rest.with(Advice::ALL).with(Advice::OWN)
+                    }
                     Some(_) => rest.with(Advice::ALL),
                     None => rest.with(Advice::OWN),
                 };
                 (Verdict::Weave(advice), Some(place))
             }
             (Verdict::Weave(advice), None) if advice.has(Advice::OWN) => {
-                match self.bind(method, None) {
+                match self.bind(method, (advice, None)) {
                     Some(Some(place)) => (verdict, Some(place)),
                     // Its aspects pass over it, but for what they record.
                     Some(None) => match advice.without(Advice::OWN) {
@@ -1088,6 +1116,12 @@ impl Visitor for Planner<'_> {
                     },
                     None => return, // the job fails for it
                 }
+            }
+            (Verdict::Weave(advice), None) if self.tells_texts(advice) => {
+                let Some(place) = self.bind_alike(method, (advice, None)) else {
+                    return; // the job fails for it
+                };
+                (Verdict::Weave(advice.with(Advice::OWN)), Some(place))
             }
             (verdict, _) => (verdict, None),
         };

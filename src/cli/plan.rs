@@ -3,6 +3,8 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::call::ShownCall;
 use crate::aspect::plan::id_base;
+use crate::aspect::pointcut::Matcher;
+use crate::aspect::rules::model::Texts;
 use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};
 use crate::error::Result;
@@ -89,20 +91,23 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
         explain: true,
         id_base,
     };
-    let switches = job.matcher.switches();
+    let levels = Levels {
+        switches: &job.matcher.switches(),
+        texts: &texts(&job.matcher),
+    };
     let mut outcome = run_with_progress(&job, args.json)?;
     if let Some(text) = &args.filter {
         retain(&mut outcome, text);
     }
     let text = match args.json {
-        true => json(&outcome, &source, &switches, args.summary).to_string() + "\n",
+        true => json(&outcome, &source, &levels, args.summary).to_string() + "\n",
         false => {
             let listed = match () {
                 () if args.summary => Listed::Nothing,
                 () if args.details || args.filter.is_some() => Listed::Methods,
                 () => Listed::Artifacts,
             };
-            listing(&outcome, &source, &switches, &listed)
+            listing(&outcome, &source, &levels, &listed)
         }
     };
     print(&text)?;
@@ -162,10 +167,30 @@ enum Listed {
     Methods,
 }
 
-/// The aspects as switches, by number; empty where there is nothing to switch.
-type Levels<'a> = &'a [Option<Arc<Switch>>];
+/// What rules say beside which methods they take.
+struct Levels<'a> {
+    /// The aspects as switches, by number; empty where there is nothing to switch.
+    switches: &'a [Option<Arc<Switch>>],
+    /// What is left out of all texts of the trace, in words.
+    texts: &'a [&'static str],
+}
 
-fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed) -> String {
+/// What is left out of all texts of the trace, in words.
+fn texts(matcher: &Matcher) -> Vec<&'static str> {
+    let any = |is: fn(&Texts) -> bool| matcher.texts().iter().any(is);
+    [
+        (any(|texts| texts.mask.is_some()), "masked"),
+        (any(|texts| !texts.messages), "no messages"),
+        (any(|texts| !texts.thread_names), "no thread names"),
+        (any(|texts| !texts.command_line), "no command line"),
+    ]
+    .into_iter()
+    .filter(|(is_so, _)| *is_so)
+    .map(|(_, word)| word)
+    .collect()
+}
+
+fn listing(outcome: &Outcome, source: &str, levels: &Levels<'_>, listed: &Listed) -> String {
     let mut out = String::new();
     if *listed == Listed::Artifacts {
         list_artifacts(&mut out, &outcome.explained);
@@ -197,6 +222,9 @@ fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed)
         show::count(outcome.classes, "class", "classes"),
         show::count(outcome.artifacts, "artifact", "artifacts"),
     );
+    if !levels.texts.is_empty() {
+        let _ = writeln!(out, "texts of the trace: {}", levels.texts.join(", "));
+    }
     if outcome.calls > 0 {
         let (calls, s) = (
             show::thousands(outcome.calls),
@@ -215,7 +243,7 @@ fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed)
         }
         let methods = show::thousands(taken.methods);
         let mut switched = String::new();
-        if let Some(switch) = levels.get(number).and_then(Option::as_ref) {
+        if let Some(switch) = levels.switches.get(number).and_then(Option::as_ref) {
             let _ = write!(switched, ", level {}", switch.level);
             if switch.auto.is_some() {
                 switched += ", auto";
@@ -246,8 +274,13 @@ fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed)
 }
 
 /// How many methods cannot be switched although an aspect that takes them has a level.
-fn staying(outcome: &Outcome, levels: Levels<'_>) -> u64 {
-    let switches = |aspect: &u32| levels.get(*aspect as usize).is_some_and(Option::is_some);
+fn staying(outcome: &Outcome, levels: &Levels<'_>) -> u64 {
+    let switches = |aspect: &u32| {
+        levels
+            .switches
+            .get(*aspect as usize)
+            .is_some_and(Option::is_some)
+    };
     let woven = outcome.explained.iter().flat_map(|class| &class.woven);
     woven
         .filter(|woven| !woven.advice.has(Advice::SWITCHED))
@@ -374,7 +407,7 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
 fn json(
     outcome: &Outcome,
     source: &str,
-    levels: Levels<'_>,
+    levels: &Levels<'_>,
     only_summary: bool,
 ) -> serde_json::Value {
     let hooks = |hooks: &[ShownCall]| {
@@ -428,7 +461,7 @@ fn json(
             let mut shown = serde_json::json!({
                 "aspect": taken.aspect, "methods": taken.methods, "left": taken.left,
             });
-            if let Some(switch) = levels.get(number).and_then(Option::as_ref) {
+            if let Some(switch) = levels.switches.get(number).and_then(Option::as_ref) {
                 shown["level"] = switch.level.to_string().into();
                 if switch.auto.is_some() {
                     shown["auto"] = true.into();
@@ -447,6 +480,9 @@ fn json(
             "reasons": idle.reasons.iter().map(|r| r.code()).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
+    if !levels.texts.is_empty() {
+        value["texts"] = levels.texts.into();
+    }
     if !only_summary {
         value["classes"] = outcome.explained.iter().map(class).collect();
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A program of the .NET SDK with the hook library of the package Weave.Runtime: published native and trimmed, with all warnings
-as errors, it runs, writes a trace, and is at most 320 KB larger than without.
+as errors, it runs, writes a trace, and is at most 340 KB larger than without.
 
     python3 tests/harness/aot.py
 
@@ -14,7 +14,7 @@ import sdk
 from builds import packages, write
 
 WORK = lib.WORK / "aot"
-MOST = 320 << 10
+MOST = 340 << 10
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
     <TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType>

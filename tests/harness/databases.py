@@ -26,7 +26,7 @@ DRIVERS = ["org.postgresql:postgresql:42.7.4", "com.h2database:h2:2.2.224", "com
 PACKAGES = {"Npgsql": "10.0.3", "Microsoft.Data.Sqlite": "10.0.15"}
 JDBC = {
     "drop table if exists orders": 1, "create table orders (id int primary key, state varchar(20))": 1,
-    "insert into orders values (?, ?)": 100, "update orders set state = 'late' where id = ?": 1,
+    "insert into orders values (?, ?)": 100, "update orders set state = *** where id = ?": 1,
     "select count(*) from orders where state = ?": 10, "select max(id) from orders": 1, "select nonsense": 1,
 }
 ADONET = {
@@ -76,7 +76,7 @@ def texts(trace, counted):
     for line in values.shown(trace):
         what, method, *value = line.split(" ", 2)
         if what == "enter" and value and counted(method):
-            text = value[0].removeprefix("sql=")[1:-1]
+            text = value[0].removesuffix(" masked").removeprefix("sql=")[1:-1]
             found[text] += bool(text)
     return +found
 

@@ -86,7 +86,7 @@ namespace Weave.Runtime
         /// <summary>A THREAD escape.</summary>
         internal static long[] ThreadEscape(string text, int number, bool background, bool own)
         {
-            byte[] name = Utf8(own ? text : Secrets.Threads ? Secrets.Masked(text, NameLimit) : "Thread " + number.ToString(CultureInfo.InvariantCulture), NameLimit);
+            byte[] name = Utf8(own ? text : Secrets.Names ? Secrets.Masked(text, NameLimit) : "Thread " + number.ToString(CultureInfo.InvariantCulture), NameLimit);
             var words = new long[2 + (name.Length + 7) / 8];
             words[0] = Escape(Thread, words.Length - 1, number);
             words[1] = (long)name.Length << 32 | (background ? 2L : 0) | (own ? Own : 0L);
@@ -96,16 +96,16 @@ namespace Weave.Runtime
 
         /// <summary>
         /// An EXCEPTION escape. The message comes from the program's own code, which may do anything: what it throws
-        /// means that there is no message. Where the stack is short it is not asked.
+        /// means that there is no message. Unless <c>asked</c> says so it is not asked.
         /// </summary>
-        internal static long[] ExceptionEscape(Exception e, bool room)
+        internal static long[] ExceptionEscape(Exception e, bool asked)
         {
             bool unasked = e is Followed.Unasked;
             byte[] type = Utf8(unasked ? Unknown : e.GetType().ToString(), TextLimit);
             byte[] message;
             try
             {
-                message = room && !unasked && Secrets.Messages ? Utf8(Secrets.Masked(e.Message, TextLimit), TextLimit) : NoBytes;
+                message = asked && !unasked ? Utf8(Secrets.Masked(e.Message, TextLimit), TextLimit) : NoBytes;
             }
             catch (Exception)
             {

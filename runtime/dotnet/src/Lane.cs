@@ -119,6 +119,8 @@ namespace Weave.Runtime
         /// <summary>The name in <see cref="introduction"/>.</summary>
         private string name;
         private long[] introduction;
+        /// <summary><see cref="Secrets.Changes"/> when it was made.</summary>
+        private int introduced;
         /// <summary>Number of the next segment.</summary>
         private int segment;
         /// <summary>Lost records for which no LOST escape was written yet.</summary>
@@ -133,6 +135,8 @@ namespace Weave.Runtime
         private long* lostAt;
         /// <summary>The exception that was described last.</summary>
         private readonly WeakReference<Exception> thrown;
+        /// <summary>It was described without its message, as rules say.</summary>
+        private bool silenced;
         /// <summary>For a SLOW escape: telling of a call allocates nothing.</summary>
         private readonly long[] slow = new long[3];
         /// <summary>The number of the next logical call, if it is below the other.</summary>
@@ -463,14 +467,12 @@ namespace Weave.Runtime
         /// <summary>A value: what stands for it in the trace, as far as the limit goes.</summary>
         internal void Value(object v, int kind, int place, int limit, string mask, int id)
         {
-            if (mask != null)
-            {
-                Secrets.Learn(mask);
-            }
             if (Busy)
             {
                 return;
             }
+            string[] everywhere = Secrets.OfValues;
+            bool hides = mask != null || everywhere.Length != 0;
             long first = (uint)place;
             string text = v as string;
             if (v == null)
@@ -488,7 +490,7 @@ namespace Weave.Runtime
                 first |= (uint)(text == null ? Format.Note : Format.Other);
                 text = text ?? v.GetType().ToString() + ".ToString failed";
             }
-            else if (mask != null && IsWord(v) && Hides(v, first, limit, mask, id))
+            else if (hides && IsWord(v) && Hides(v, first, limit, mask, id))
             {
                 return;
             }
@@ -502,8 +504,8 @@ namespace Weave.Runtime
                 try
                 {
                     // What is masked may go on behind the limit.
-                    text = mask != null ? Texts.Units(v, limit + Mask.Window) : null;
-                    text = text ?? Texts.Of(v, mask == null ? limit : limit + Mask.Window);
+                    text = hides ? Texts.Units(v, limit + Mask.Window) : null;
+                    text = text ?? Texts.Of(v, hides ? limit + Mask.Window : limit);
                 }
                 catch (Exception) // a collection that another thread changes
                 {
@@ -512,9 +514,9 @@ namespace Weave.Runtime
                 LastError.Set(error);
                 first |= Format.Other;
             }
-            if (mask != null)
+            if (hides)
             {
-                string masked = Mask.Apply(mask, text, limit);
+                string masked = Mask.Apply(mask, everywhere, text, limit);
                 first |= (uint)(ReferenceEquals(masked, text) ? 0 : Format.Masked);
                 text = masked;
             }
@@ -605,11 +607,11 @@ namespace Weave.Runtime
                 || v is ulong || v is float || v is char;
         }
 
-        /// <summary>Writes the text of a number and the like in its place, if the mask takes something of it.</summary>
+        /// <summary>Writes the text of a number and the like in its place, if a mask takes something of it.</summary>
         private bool Hides(object v, long first, int limit, string mask, int id)
         {
             string whole = Texts.Of(v, limit);
-            string text = Mask.Apply(mask, whole, limit);
+            string text = Mask.Apply(mask, Secrets.OfValues, whole, limit);
             if (ReferenceEquals(text, whole))
             {
                 return false;
@@ -1160,10 +1162,13 @@ namespace Weave.Runtime
                 try
                 {
                     bool room = Stack.HasRoom();
-                    long[] details = value ?? (news == null ? Nothing : Format.ExceptionEscape(news, room));
+                    // One that was told without its message is so to the end.
+                    bool told = news != null && Secrets.Tells(id) && !(silenced && !IsNew(news));
+                    long[] details = value ?? (news == null ? Nothing : Format.ExceptionEscape(news, room && told));
                     if (Write(kind, id, now, mark, call, details, room, weight) && news != null)
                     {
                         thrown.SetTarget(news);
+                        silenced = !told;
                     }
                 }
                 catch (Exception)
@@ -1304,8 +1309,10 @@ namespace Weave.Runtime
         {
             Thread self = System.Threading.Thread.CurrentThread;
             string now = self.Name;
-            if (introduction == null || !ReferenceEquals(now, name))
+            int changes = Secrets.Changes;
+            if (introduction == null || !ReferenceEquals(now, name) || changes != introduced)
             {
+                introduced = changes;
                 introduction = Format.ThreadEscape(Host.Name(self), ThreadNumber, self.IsBackground, Own);
                 name = now;
             }

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace Weave.Runtime
 {
-    /// <summary>Replaces what a text must not tell. Which that is says a table that was compiled when the program was woven.</summary>
+    /// <summary>Replaces what a text must not tell. Which that is say tables that were compiled when the program was woven, or by <see cref="Masks"/>.</summary>
     [DebuggerStepThrough]
     internal static class Mask
     {
@@ -14,15 +14,21 @@ namespace Weave.Runtime
         private const int Head = 130;
         private const string Instead = "***";
 
-        /// <summary>The text with each longest match replaced, up to <c>limit</c> units and a few more; the text itself if there is none.</summary>
-        internal static string Apply(string table, string text, int limit)
+        /// <summary>
+        /// The text with each longest match of any table replaced, up to <c>limit</c> units and a few more; the text itself if there is
+        /// none. <c>own</c> is one more table, or null.
+        /// </summary>
+        internal static string Apply(string own, string[] tables, string text, int limit)
         {
-            int classes = table[0];
             StringBuilder masked = null;
             int kept = 0;
             for (int at = 0; at < text.Length && (masked == null ? at : masked.Length + at - kept) <= limit;)
             {
-                int end = End(table, classes, text, at);
+                int end = own == null ? at : End(own, text, at);
+                foreach (string table in tables)
+                {
+                    end = Math.Max(end, End(table, text, at));
+                }
                 if (end == at)
                 {
                     at++;
@@ -45,8 +51,9 @@ namespace Weave.Runtime
         }
 
         /// <summary>Where the longest match from a place on ends, or that place.</summary>
-        private static int End(string table, int classes, string text, int from)
+        private static int End(string table, string text, int from)
         {
+            int classes = table[0];
             int row = Head;
             int end = from;
             for (int at = from; at < text.Length; at++)

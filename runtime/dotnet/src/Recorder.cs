@@ -74,6 +74,10 @@ namespace Weave.Runtime
         /// <summary>Records an object; as <see cref="Format.Other"/>: what its <c>ToString</c> says.</summary>
         internal static void Value(object v, int kind, int place, int limit, string mask, int id)
         {
+            if (mask != null)
+            {
+                Secrets.Hold(mask, 0, id); // first of all: the trace may begin next
+            }
             Lane lane = current ?? Make();
             if (lane != Runtime.Lane.Mute)
             {

@@ -184,6 +184,12 @@ namespace Weave.Runtime
             return value == null || Is(value, "on");
         }
 
+        /// <summary>What the user masks, or null.</summary>
+        internal static string Masks()
+        {
+            return Get("weave.trace.mask");
+        }
+
         private static string Get(string key)
         {
             try

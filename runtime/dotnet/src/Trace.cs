@@ -172,14 +172,14 @@ namespace Weave.Runtime
                 }
                 settings.LimitBySurroundings();
                 file = TraceFile.Create(path, settings.Limit);
-                store = new Store(file, settings, pid, Secrets.Command ? Host.Command() : null);
+                store = new Store(file, settings, pid, Secrets.Command());
                 string trouble = settings.Keep > 0 ? file.Keep(settings.Pattern, settings.Keep) : null;
                 string name = Path.GetFileName(path);
                 string renamed = !file.IsRenamed ? null : name + " exists, so this run records to " + Path.GetFileName(file.Path)
                     + " (%p or %t in WEAVE_TRACE keep runs apart)";
                 // What is not wrong is told in the trace: a program's error stream may be read by another.
                 store.Header.SetNotes(Lines("", settings.LimitNote, renamed));
-                return Lines("weave: ", settings.Complaint, trouble);
+                return Lines("weave: ", settings.Complaint, Secrets.Complaint, trouble);
             }
             catch (Exception e)
             {

@@ -14,6 +14,19 @@ namespace Weave.Runtime
     [DebuggerStepThrough]
     public static class Values
     {
+        /// <summary>
+        /// What rules leave out of texts, from now on. Called where a method begins, in front of anything that is recorded of it.
+        /// <c>mask</c> is a table of what is masked, or null; <c>how</c> has flags: 1 exceptions that leave the method <c>id</c> have no
+        /// message; 2 the mask holds for values, too; 4 no messages, 8 no thread names, 16 no command line.
+        /// </summary>
+        public static void Hold(string mask, int how, int id)
+        {
+            if (Switch.On)
+            {
+                Secrets.Hold(mask, how, id);
+            }
+        }
+
         /// <summary>Records a value.</summary>
         public static void Value(bool v, int place, int limit, string mask, int id)
         {
@@ -116,7 +129,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(bool v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -125,7 +138,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(char v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -134,7 +147,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(sbyte v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -143,7 +156,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(byte v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -152,7 +165,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(short v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -161,7 +174,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(ushort v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -170,7 +183,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(int v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -179,7 +192,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(uint v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -188,7 +201,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(long v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -197,7 +210,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(ulong v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -206,7 +219,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(float v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -215,7 +228,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(double v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -224,7 +237,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(string v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -233,7 +246,7 @@ namespace Weave.Runtime
         /// <summary>Records a value of a call in this state.</summary>
         public static void Value(object v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Value(v, place, limit, mask, id);
             }
@@ -242,7 +255,7 @@ namespace Weave.Runtime
         /// <summary>Records what an object's <c>ToString</c> says, of a call in this state.</summary>
         public static void Text(object v, int place, int limit, string mask, int id, int state)
         {
-            if (Modes.IsRecorded(state))
+            if (IsRecorded(state, mask, id))
             {
                 Text(v, place, limit, mask, id);
             }
@@ -266,6 +279,20 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Whether a call in this state is recorded. Its mask holds for messages and names in any case.</summary>
+        private static bool IsRecorded(int state, string mask, int id)
+        {
+            if (Modes.IsRecorded(state))
+            {
+                return true;
+            }
+            if (mask != null)
+            {
+                Hold(mask, 0, id);
+            }
+            return false;
+        }
+
         private static unsafe long Bits(float v)
         {
             return *(uint*)&v;
@@ -281,8 +308,12 @@ namespace Weave.Runtime
         {
             if (Switch.On)
             {
-                if (mask != null)
+                if (mask != null || Secrets.OfValues.Length != 0)
                 {
+                    if (mask != null)
+                    {
+                        Secrets.Hold(mask, 0, id); // first of all: the trace may begin next
+                    }
                     Recorder.Lane().Masked(kind, word, place, limit, mask, id);
                     return;
                 }

@@ -11,6 +11,7 @@ use super::call::{
 };
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Inferred, Misfit as Why, convert, instantiate, is_object};
+use super::hold;
 use super::misfit::Misfit;
 use super::site::{Passed, Placed, RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES, place_of};
 use super::ty::{Language, Prim, Signature, Ty};
@@ -18,7 +19,8 @@ use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
-use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
+use crate::aspect::rules::mask::Mask;
+use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord, Texts};
 use crate::aspect::rules::nearest_name;
 use crate::switches::DECIDED;
 use sha2::{Digest, Sha256};
@@ -46,6 +48,8 @@ pub struct Subject<'a> {
     pub at: Option<&'a AtPoint<'a>>,
     /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
     pub switched: Option<i32>,
+    /// It is recorded, and this is left out of all texts of the trace.
+    pub texts: &'a [Texts],
 }
 
 impl<'a> Subject<'a> {
@@ -66,6 +70,7 @@ impl<'a> Subject<'a> {
             is_call: false,
             at: None,
             switched: None,
+            texts: &[],
         }
     }
 }
@@ -171,6 +176,8 @@ impl Binder<'_> {
         let mut layer = Layer::default();
         // What lies outside of each `around`, and its hook.
         let mut outer: Vec<(Layer, Call)> = Vec::new();
+        // The aspects that leave something out of texts, and whether a value at the start tells their masks.
+        let mut holding = Vec::new();
         let last_around = (aspects.iter()).rposition(|(_, _, own)| own.around.is_some());
         for (n, &aspect) in aspects.iter().enumerate() {
             let own = aspect.2;
@@ -197,6 +204,7 @@ impl Binder<'_> {
             };
             for &aspect in &aspects[first..=n] {
                 let mut binding = Binding::new(self, subject, aspect, follows);
+                let values = records.enter.values.len();
                 for record in &aspect.2.record {
                     if subject.is_async && binding.is_late(record) {
                         continue; // the rule says `?`
@@ -208,8 +216,12 @@ impl Binder<'_> {
                         wrong.push(misfit);
                     }
                 }
+                if aspect.2.holds() {
+                    holding.push((aspect, records.enter.values.len() > values));
+                }
             }
         }
+        wrong.extend(self.hold(&holding, subject, &mut records).err());
         let mut logical = None;
         if let Some(says) = subject.switched {
             let none = OwnHooks::default();
@@ -244,6 +256,41 @@ impl Binder<'_> {
             };
         }
         Ok(bound)
+    }
+}
+
+impl Binder<'_> {
+    /// The calls that tell the hook library what is left out of texts, in front of all that is recorded. A mask that goes with a value
+    /// at the start is told by that, unless code of the program's runs before.
+    fn hold(
+        &self,
+        aspects: &[(Meets<'_>, bool)],
+        subject: &Subject<'_>,
+        records: &mut Records,
+    ) -> Result<(), Misfit> {
+        let none = OwnHooks::default();
+        for texts in subject.texts {
+            let mut how = hold::EVERYWHERE * i32::from(texts.mask.is_some());
+            for (is_written, flag) in [
+                (texts.messages, hold::NO_MESSAGES),
+                (texts.thread_names, hold::NO_THREAD_NAMES),
+                (texts.command_line, hold::NO_COMMAND_LINE),
+            ] {
+                how |= if is_written { 0 } else { flag };
+            }
+            let mut binding = Binding::new(self, subject, (0, "", &none), false);
+            binding.hold(texts.mask.as_ref(), how, records)?;
+        }
+        for &(aspect, is_told) in aspects {
+            let own = aspect.2;
+            let is_told = is_told && records.enter.made.is_empty();
+            let mask = own.mask.as_ref().filter(|_| !is_told);
+            let how = if own.messages { 0 } else { hold::SILENT };
+            if mask.is_some() || how != 0 {
+                Binding::new(self, subject, aspect, false).hold(mask, how, records)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -321,6 +368,13 @@ impl Binder<'_> {
             .collect();
         let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
+        let subject = &match advice == Advice::default() {
+            true => Subject {
+                texts: &[],
+                ..*subject
+            },
+            false => *subject,
+        };
         let follows = advice.has(Advice::ENTER)
             && advice.has(Advice::EXIT)
             && advice.has(Advice::EXCEPTION)
@@ -328,7 +382,7 @@ impl Binder<'_> {
             && (aspects.iter())
                 .filter_map(|(_, _, own)| own.at.as_ref())
                 .all(|at| at.completion || at.advice == Advice::default());
-        let bound = match around.is_empty() {
+        let bound = match around.is_empty() && subject.texts.is_empty() {
             true => None,
             false => Some(Arc::new(self.bind_in(&around, subject, follows)?)),
         };
@@ -417,6 +471,8 @@ const INT: Ty = Ty::Prim(Prim::I32);
 /// Those of one moment.
 #[derive(Default)]
 struct Recording {
+    /// What is left out of texts.
+    held: Vec<Call>,
     /// What gives values. All of it runs before anything is recorded: it may call woven code, whose calls have values of their own.
     made: Vec<Call>,
     /// What decides about a call that can be switched.
@@ -428,10 +484,12 @@ struct Recording {
 
 impl Recording {
     fn calls(mut self) -> Vec<Call> {
-        self.made.extend(self.decides);
-        self.made.append(&mut self.values);
-        self.made.extend(self.switched);
-        self.made
+        let mut all = self.held;
+        all.append(&mut self.made);
+        all.extend(self.decides);
+        all.append(&mut self.values);
+        all.extend(self.switched);
+        all
     }
 }
 
@@ -797,6 +855,28 @@ impl<'b> Binding<'b> {
         };
         recorded.made.append(&mut made);
         recorded.values.push(call);
+        Ok(())
+    }
+
+    /// The call that tells the hook library what is left out of texts.
+    fn hold(&mut self, mask: Option<&Mask>, how: i32, records: &mut Records) -> Result<(), Misfit> {
+        let name = match self.binder.language {
+            Language::Java => "hold",
+            Language::CSharp => "Hold",
+        };
+        let written = self.of_library(VALUES, name, &(0..0), 3);
+        let mask = match mask {
+            Some(mask) => Meant::Value(Value {
+                source: Source::Text(Arc::clone(&mask.table)),
+                ty: self.string(),
+            }),
+            None => Meant::Nothing,
+        };
+        let how = Meant::Constant(Word::Int(how.into()));
+        let call = self.call_with(&written, &[mask, how, id()], &mut Keep::default())?;
+        if !records.enter.held.contains(&call) {
+            records.enter.held.push(call);
+        }
         Ok(())
     }
 

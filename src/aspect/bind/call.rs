@@ -1,6 +1,7 @@
 //! Bound hook calls: what backends turn into code. They know types and operands, and no bytecode.
 
 use super::functional::Function;
+use super::hold;
 use super::ty::{Language, Prim, Ty};
 use std::fmt;
 use std::sync::Arc;
@@ -248,7 +249,7 @@ pub enum Dest {
 /// A bound call, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCall {
-    /// `enter`, `around`, `exit`, `exception` or `record`.
+    /// `enter`, `around`, `exit`, `exception`, `record` or `texts`.
     pub when: &'static str,
     /// The hook with the types of its parameters: `acme.Sql.begin(Object, String)`; of a value its name.
     pub hook: String,
@@ -405,6 +406,7 @@ impl Bound {
         for call in values.chain(self.exceptions().0) {
             match call.dest {
                 _ if call.is_switch() => {}
+                _ if call.is_hold() => all.extend(call.shown_hold()),
                 Dest::State(n) => made.push((n, call.made())),
                 _ => all.push(call.shown_record(&self.values, &made)),
             }
@@ -430,6 +432,30 @@ impl Call {
             guard: true,
             recursion: false,
         }
+    }
+
+    /// A call that tells the hook library what is left out of texts; none of one that holds for all of the trace.
+    fn shown_hold(&self) -> Option<ShownCall> {
+        let is_masked = matches!(self.operands.first()?.source, Source::Text(_));
+        let how = match self.operands.get(1)?.source {
+            Source::Int(how) => how,
+            _ => 0,
+        };
+        let is_silent = how & hold::SILENT != 0;
+        let is_of_aspect = how & !hold::SILENT == 0;
+        let what = match (is_masked, is_silent) {
+            (true, true) => "masked, no messages",
+            (true, false) => "masked",
+            _ => "no messages",
+        };
+        is_of_aspect.then(|| ShownCall {
+            when: "texts",
+            hook: what.to_owned(),
+            operands: Vec::new(),
+            changes: None,
+            guard: true,
+            recursion: false,
+        })
     }
 
     /// The hook's type parameters are what the call says.
@@ -472,6 +498,11 @@ impl Call {
     pub fn is_record(&self) -> bool {
         let owner = self.hook.owner.name().unwrap_or_default();
         ["weave/runtime/Values", "Weave.Runtime.Values"].contains(&owner)
+    }
+
+    /// A call that tells the hook library what is left out of texts.
+    pub fn is_hold(&self) -> bool {
+        self.is_record() && ["hold", "Hold"].contains(&&*self.hook.name)
     }
 
     /// It begins or ends a call that can be switched, in place of the plain pair.

@@ -8,6 +8,7 @@ pub mod catalog;
 mod chain;
 pub mod convert;
 pub mod functional;
+pub mod hold;
 pub mod misfit;
 pub mod reach;
 pub mod site;

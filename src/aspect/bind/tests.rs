@@ -120,6 +120,11 @@ fn catalog() -> Catalog {
         signature: signature(None, &format!("({value}, I, I, {STRING}, I, I)V")),
         ..method("value", value)
     };
+    let hold = HookMethod {
+        name: "hold".into(),
+        is_public: true,
+        signature: signature(None, &format!("({STRING}, I, I)V")),
+    };
     let overloads = values.iter().map(|value| method("value", value));
     let overloads = overloads.chain(values.iter().map(of_switched));
     let ty = HookType {
@@ -127,7 +132,9 @@ fn catalog() -> Catalog {
         ty: Ty::class("weave/runtime/Values"),
         is_interface: false,
         is_public: true,
-        methods: overloads.chain([method("text", OBJECT)]).collect(),
+        methods: (overloads.chain([method("text", OBJECT)]))
+            .chain([hold])
+            .collect(),
     };
     catalog.add("weave/runtime/Values".into(), ty);
     catalog.add("weave/runtime/Switched".into(), switched());
@@ -587,6 +594,46 @@ record = \"exception\"";
             "record: exception gets exception"
         ]
     );
+}
+
+#[test]
+fn what_is_left_out_of_texts_is_told_first() {
+    let texts = |rules: &str| -> Vec<String> {
+        let bound = bind(&format!("[[aspect]]\n{rules}"), &query()).unwrap();
+        assert_eq!(bound.records.enter, bound.enter.len());
+        let shown = |call: &super::call::Call| {
+            let how: Vec<&Source> = call.operands.iter().map(|o| &o.source).collect();
+            match how[..] {
+                [mask, Source::Int(how), Source::Id] => {
+                    format!("{} {} {how}", call.hook.name, mask != &Source::Zero)
+                }
+                _ => call.hook.name.to_string(),
+            }
+        };
+        bound.enter.iter().map(shown).collect()
+    };
+    // A value at the start tells the mask.
+    assert_eq!(texts("record = ['sql']\nmask = 'a*'"), ["value"]);
+    assert_eq!(texts("record = ['result']\nmask = 'a*'"), ["hold true 0"]);
+    assert_eq!(texts("mask = 'a*'"), ["hold true 0"]);
+    // Unless what it is made of runs code of the program's.
+    assert_eq!(
+        texts("record = ['sql.trim()']\nmask = 'a*'"),
+        ["hold true 0", "trim()", "value"]
+    );
+    assert_eq!(
+        texts("record = ['sql']\nmask = 'a*'\nmessages = false"),
+        ["hold false 1", "value"]
+    );
+    assert_eq!(texts("messages = false"), ["hold false 1"]);
+    // The same of two aspects is told once.
+    assert_eq!(
+        texts("mask = 'a*'\n[[aspect]]\nrecord = ['result']\nmask = 'a*'"),
+        ["hold true 0"]
+    );
+    let bound = bind("[[aspect]]\nmask = 'a*'\nmessages = false", &query()).unwrap();
+    let shown: Vec<String> = bound.shown().iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["texts: masked, no messages"]);
 }
 
 #[test]

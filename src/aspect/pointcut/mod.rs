@@ -15,7 +15,7 @@ use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::hook::{Changes, HookOperand, Word};
 use crate::aspect::rules::model::{
-    Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector,
+    Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector, Texts,
 };
 use crate::aspect::rules::nearest_name;
 use crate::aspect::structs::Structs;
@@ -202,6 +202,8 @@ pub struct Matcher {
     types: Vec<SaidType>,
     /// Which matcher of this process it is.
     number: u64,
+    /// What is left out of all texts of the trace.
+    texts: Vec<Texts>,
     /// For artifacts in which every rule can match, which most are: made once.
     prefilter: Arc<Prefilter>,
     /// The original names, which rules are about, of an obfuscated program.
@@ -310,6 +312,7 @@ impl Matcher {
             aspects: rules.aspects,
             libraries: rules.libraries,
             types: rules.types,
+            texts: rules.texts,
             number: MATCHERS.fetch_add(1, Ordering::Relaxed),
             mapping: None,
         }
@@ -335,7 +338,12 @@ impl Matcher {
 
     /// Whether methods get hooks that must be looked for: those of one's own, or those that can be switched.
     pub fn binds_hooks(&self) -> bool {
-        self.has_own_hooks() || self.has_switches()
+        self.has_own_hooks() || self.has_switches() || !self.texts.is_empty()
+    }
+
+    /// What is left out of all texts of the trace.
+    pub fn texts(&self) -> &[Texts] {
+        &self.texts
     }
 
     /// Whether some aspect has hooks of its own.
@@ -412,6 +420,12 @@ impl Matcher {
     pub fn has_around(&self) -> bool {
         let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
         own.any(|own| own.around.is_some())
+    }
+
+    /// Whether some aspect records values, or something is left out of texts.
+    pub fn calls_values(&self) -> bool {
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        !self.texts.is_empty() || own.any(|own| !own.record.is_empty() || own.holds())
     }
 
     /// Whether some aspect records values.

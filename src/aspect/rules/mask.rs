@@ -172,7 +172,7 @@ pub mod tests {
     use proptest::prelude::*;
 
     /// What the hook libraries do, as the head of this file says it.
-    fn masked(mask: &Mask, text: &str) -> String {
+    pub fn masked(mask: &Mask, text: &str) -> String {
         let table: Vec<usize> = mask.table.chars().map(|c| c as usize).collect();
         let classes = table[0];
         let units: Vec<u16> = text.encode_utf16().collect();

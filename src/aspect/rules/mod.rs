@@ -11,7 +11,7 @@ pub(crate) use diagnostics::Diagnostic;
 pub(crate) use words::{nearest, nearest_name};
 
 use crate::error::{Error, Result};
-use model::{Aspect, Include, Library, SaidType, Source};
+use model::{Aspect, Include, Library, SaidType, Source, Texts};
 use parse::Parsed;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct Rules {
     pub libraries: Vec<Library>,
     /// What they say of types.
     pub types: Vec<SaidType>,
+    /// What they leave out of all texts, each file that says something of it.
+    pub texts: Vec<Texts>,
 }
 
 impl Rules {
@@ -71,6 +73,7 @@ impl Rules {
                 mut aspects,
                 mut libraries,
                 types,
+                texts,
             }) => {
                 let file = Arc::new(Source {
                     name: source.to_owned(),
@@ -90,6 +93,7 @@ impl Rules {
                     aspects,
                     libraries,
                     types,
+                    texts: texts.into_iter().collect(),
                 })
             }
             Err(mut wrong) => {
@@ -165,6 +169,11 @@ impl Rules {
         self.aspects.extend(other.aspects);
         self.libraries.extend(other.libraries);
         self.types.extend(other.types);
+        for texts in other.texts {
+            if !self.texts.contains(&texts) {
+                self.texts.push(texts);
+            }
+        }
     }
 }
 

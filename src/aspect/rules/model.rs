@@ -117,8 +117,10 @@ pub struct OwnHooks {
     pub record: Vec<OwnRecord>,
     /// The longest text of them that is kept, in UTF-16 units.
     pub limit: u16,
-    /// What of their texts is not kept.
+    /// What of their texts is not kept, nor of messages and thread names.
     pub mask: Option<Mask>,
+    /// Exceptions that leave the methods have messages in the trace.
+    pub messages: bool,
     /// What they throw does not reach the program.
     pub guard: bool,
     /// The file that they stand in.
@@ -135,6 +137,11 @@ impl OwnHooks {
     /// There is neither a hook nor a value.
     pub fn is_empty(&self) -> bool {
         !self.has_hooks() && self.record.is_empty()
+    }
+
+    /// Something of texts is left out.
+    pub fn holds(&self) -> bool {
+        self.mask.is_some() || !self.messages
     }
 
     /// There is a hook, which is more than a value in the trace.
@@ -209,8 +216,40 @@ impl Default for OwnHooks {
             record: Vec::new(),
             limit: DEFAULT_LIMIT,
             mask: None,
+            messages: true,
             guard: true,
             source: Arc::default(),
+        }
+    }
+}
+
+/// `[trace]`: what of texts is left out, whichever method they are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// What is masked in all of them.
+    pub mask: Option<Mask>,
+    /// Exceptions have messages in the trace.
+    pub messages: bool,
+    /// Threads have their names there.
+    pub thread_names: bool,
+    /// The command line is there.
+    pub command_line: bool,
+}
+
+impl Texts {
+    /// Nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        self.mask.is_none() && self.messages && self.thread_names && self.command_line
+    }
+}
+
+impl Default for Texts {
+    fn default() -> Texts {
+        Texts {
+            mask: None,
+            messages: true,
+            thread_names: true,
+            command_line: true,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, Include, KIND_WORDS, KindSet,
     Library, MAX_LIMIT, MODE_WORDS, Mode, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType,
-    Selector, Thrown,
+    Selector, Texts, Thrown,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -28,7 +28,9 @@ const VERSION: u64 = 1;
 /// Largest file that is read; rules are written by people.
 const MAX_FILE: usize = 1 << 20;
 
-pub(super) const FILE_KEYS: [&str; 5] = ["version", "include", "library", "type", "aspect"];
+pub(super) const FILE_KEYS: [&str; 6] =
+    ["version", "include", "trace", "library", "type", "aspect"];
+pub(super) const TRACE_KEYS: [&str; 4] = ["mask", "messages", "thread-names", "command-line"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
 pub(super) const TYPE_KEYS: [&str; 6] = [
     "name",
@@ -38,7 +40,7 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 23] = [
+pub(super) const ASPECT_KEYS: [&str; 24] = [
     "name",
     "match",
     "exclude",
@@ -59,6 +61,7 @@ pub(super) const ASPECT_KEYS: [&str; 23] = [
     "guard",
     "record",
     "mask",
+    "messages",
     "limit",
     "root",
     "completion",
@@ -100,6 +103,16 @@ const FILE_SYNONYMS: [(&str, &str); 6] = [
     ("rule", "aspect"),
     ("rules", "aspect"),
     ("pointcut", "aspect"),
+];
+const TRACE_SYNONYMS: [(&str, &str); 8] = [
+    ("masks", "mask"),
+    ("redact", "mask"),
+    ("message", "messages"),
+    ("exceptions", "messages"),
+    ("threads", "thread-names"),
+    ("thread", "thread-names"),
+    ("command", "command-line"),
+    ("arguments", "command-line"),
 ];
 const LIBRARY_SYNONYMS: [(&str, &str); 3] = [("file", "path"), ("jar", "path"), ("dll", "path")];
 /// Hooks at points inside methods.
@@ -244,6 +257,7 @@ pub(super) struct Parsed {
     pub aspects: Vec<Aspect>,
     pub libraries: Vec<Library>,
     pub types: Vec<SaidType>,
+    pub texts: Option<Texts>,
 }
 
 /// Reads a file; where it is wrong, everything that is wrong with it.
@@ -344,6 +358,7 @@ impl<'t> Parser<'t> {
                 "version" => {}
                 "aspect" => parsed.aspects = self.aspects(value),
                 "include" => parsed.includes = self.includes(value),
+                "trace" => parsed.texts = self.texts(value),
                 "library" => parsed.libraries = self.libraries(value),
                 "type" => parsed.types = self.types(value),
                 other => self.unknown_key(
@@ -355,8 +370,8 @@ impl<'t> Parser<'t> {
                 ),
             }
         }
-        if !table.contains_key("aspect") && !table.contains_key("include") && self.wrong.is_empty()
-        {
+        let says = |key| table.contains_key(key);
+        if !says("aspect") && !says("include") && !says("trace") && self.wrong.is_empty() {
             self.report_help(
                 self.text.len()..self.text.len(),
                 "the file has no aspect",
@@ -385,6 +400,36 @@ impl<'t> Parser<'t> {
             }
         }
         includes
+    }
+
+    /// What is left out of all texts of the trace.
+    fn texts(&mut self, value: &Value<'t>) -> Option<Texts> {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong_type(value, "`trace`", "a table");
+            return None;
+        };
+        let mut texts = Texts::default();
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            let switch = match name {
+                "mask" => {
+                    texts.mask = self.mask(value);
+                    continue;
+                }
+                "messages" => &mut texts.messages,
+                "thread-names" => &mut texts.thread_names,
+                "command-line" => &mut texts.command_line,
+                other => {
+                    self.unknown_key(key.span(), other, "`trace`", &TRACE_KEYS, &TRACE_SYNONYMS);
+                    continue;
+                }
+            };
+            match value.get_ref() {
+                DeValue::Boolean(yes) => *switch = *yes,
+                _ => self.wrong_type(value, &format!("`{name}`"), "true or false"),
+            }
+        }
+        (!texts.is_empty()).then_some(texts)
     }
 
     fn libraries(&mut self, value: &Value<'t>) -> Vec<Library> {
@@ -631,6 +676,10 @@ impl<'t> Parser<'t> {
                 "replace" => own.replace = self.one_call("replace", value),
                 "record" => own.record = self.records(value),
                 "mask" => own.mask = self.mask(value),
+                "messages" => match value.get_ref() {
+                    DeValue::Boolean(yes) => own.messages = *yes,
+                    _ => self.wrong_type(value, "`messages`", "true or false"),
+                },
                 "limit" => own.limit = self.limit(value).unwrap_or(own.limit),
                 "guard" => match value.get_ref() {
                     DeValue::Boolean(guard) => own.guard = *guard,
@@ -704,16 +753,14 @@ impl<'t> Parser<'t> {
                 "leave out `sample`, or `mode`: they cost less than records",
             );
         }
-        for key in ["mask", "limit"] {
-            if let Some((key, _)) = table.get_key_value(key)
-                && !table.contains_key("record")
-            {
-                self.report(
-                    key.span(),
-                    format!("`{}` is about values", key.get_ref()),
-                    "the aspect records none: `record`",
-                );
-            }
+        if let Some((key, _)) = table.get_key_value("limit")
+            && !table.contains_key("record")
+        {
+            self.report(
+                key.span(),
+                "`limit` is about values",
+                "the aspect records none: `record`",
+            );
         }
         if !own.record.is_empty() && aspect.advice.has(Advice::SECTION) {
             self.report(
@@ -770,6 +817,7 @@ impl<'t> Parser<'t> {
                     "the aspect records none: `advice` or `record`",
                 );
             }
+            self.check_texts(table, recorded);
             if let Some(at) = &mut own.at {
                 at.advice = recorded;
                 at.completion = completion;
@@ -802,11 +850,20 @@ impl<'t> Parser<'t> {
             }
         }
         self.check_around(&own, table);
-        if !own.is_empty() {
+        if own.is_empty()
+            && let Some((guard, _)) = table.get_key_value("guard")
+        {
+            self.report(
+                guard.span(),
+                "`guard` is about hooks of one's own",
+                "the aspect has none: `enter`, `exit` or `exception`",
+            );
+        }
+        if !own.is_empty() || own.holds() {
             // An aspect with hooks of its own records the calls only if it says so, or records values.
             let says = |key| table.contains_key(key);
             let records = says("advice") || says("hooks") || says("mode");
-            aspect.advice = match records || !own.record.is_empty() {
+            aspect.advice = match records || !own.record.is_empty() || !own.has_hooks() {
                 true => aspect.advice.with(Advice::OWN),
                 false => Advice::OWN,
             };
@@ -814,13 +871,8 @@ impl<'t> Parser<'t> {
                 (aspect.matches.iter_mut()).for_each(|selector| selector.takes_trivial = true);
             }
             aspect.own = Some(Arc::new(own));
-        } else if let Some((guard, _)) = table.get_key_value("guard") {
-            self.report(
-                guard.span(),
-                "`guard` is about hooks of one's own",
-                "the aspect has none: `enter`, `exit` or `exception`",
-            );
         }
+        self.check_texts(table, aspect.advice);
         if let Some(span) = root {
             aspect.advice = self.rooted(aspect.advice, span);
         }
@@ -1097,6 +1149,7 @@ impl<'t> Parser<'t> {
             "record",
             "mode",
             "mask",
+            "messages",
             "limit",
             "root",
             "completion",
@@ -1118,6 +1171,23 @@ impl<'t> Parser<'t> {
                     _ => format!("nothing takes the place of a point of `{word}`"),
                 };
                 self.report(span, title, "leave it out");
+            }
+        }
+    }
+
+    /// What is left out of texts belongs to calls that are recorded.
+    fn check_texts(&mut self, table: &DeTable<'t>, advice: Advice) {
+        if advice.has(Advice::EXCEPTION) || table.contains_key("record") {
+            return;
+        }
+        for key in ["mask", "messages"] {
+            if let Some((key, _)) = table.get_key_value(key) {
+                self.report_help(
+                    key.span(),
+                    format!("`{}` is about calls that are recorded", key.get_ref()),
+                    "the aspect records neither values nor exceptions",
+                    "what holds for all of the trace stands in a table of its own: `[trace]`",
+                );
             }
         }
     }

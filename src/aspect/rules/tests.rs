@@ -486,7 +486,7 @@ match = { type = "A" }
     3 | [[aspects]]
       |   ^^^^^^^ did you mean `aspect`?
       |
-      = help: expected `version`, `include`, `library`, `type` or `aspect`
+      = help: expected `version`, `include`, `trace`, `library`, `type` or `aspect`
     "##);
 }
 
@@ -537,7 +537,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
+  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `messages`, `limit`, `root` or `completion`
 "#);
 }
 
@@ -625,6 +625,128 @@ error: `limit` is about values
 10 | limit = 5
    | ^^^^^ the aspect records none: `record`
 "#);
+}
+
+#[test]
+fn what_is_left_out_of_texts() {
+    let parsed = |text: &str| Rules::parse("weave.toml", &format!("version = 1\n{text}")).unwrap();
+    // A file of it alone belongs to others.
+    let mut rules =
+        parsed("[trace]\nmask = 'password=*'\nthread-names = false\ncommand-line = true");
+    let [texts] = &*rules.texts else {
+        panic!("{:?}", rules.texts);
+    };
+    assert!(texts.mask.is_some() && texts.messages && !texts.thread_names && texts.command_line);
+    rules.extend(parsed("[trace]\nmessages = false"));
+    rules.extend(parsed("[trace]\nmessages = false"));
+    rules.extend(parsed("[trace]\nmessages = true"));
+    assert_eq!(rules.texts.len(), 2);
+    // An aspect needs no values for it, and records the calls.
+    for more in ["mask = 'password=*'", "messages = false"] {
+        let aspect = &parsed(&format!("[[aspect]]\nmatch = {{ type = 'A' }}\n{more}")).aspects[0];
+        assert!(
+            aspect.advice.has(Advice::ALL) && aspect.own.as_ref().unwrap().holds(),
+            "{more}"
+        );
+    }
+    assert_snapshot!(wrong(r#"version = 1
+[trace]
+masks = "a*"
+mask = ["*", "b"]
+messages = "no"
+threads = false
+[[aspect]]
+match = { type = "A" }
+mode = "count"
+mask = "a*"
+[[aspect]]
+name = "own"
+match = { type = "A" }
+enter = "a.B.c()"
+messages = false
+"#), @r#"
+    unknown key `masks` in `trace`
+     --> weave.toml:3:1
+      |
+    3 | masks = "a*"
+      | ^^^^^ did you mean `mask`?
+      |
+      = help: expected `mask`, `messages`, `thread-names` or `command-line`
+
+    error: bad pattern in `mask`
+     --> weave.toml:4:10
+      |
+    4 | mask = ["*", "b"]
+      |          ^ the mask matches the empty text
+      |
+      = help: write what must be there: `\S+`, not `\S*`
+
+    error: `messages` is true or false
+     --> weave.toml:5:12
+      |
+    5 | messages = "no"
+      |            ^^^^ expected true or false, found a string
+
+    error: unknown key `threads` in `trace`
+     --> weave.toml:6:1
+      |
+    6 | threads = false
+      | ^^^^^^^ did you mean `thread-names`?
+      |
+      = help: expected `mask`, `messages`, `thread-names` or `command-line`
+
+    error: `mask` is about calls that are recorded
+      --> weave.toml:10:1
+       |
+    10 | mask = "a*"
+       | ^^^^ the aspect records neither values nor exceptions
+       |
+       = help: what holds for all of the trace stands in a table of its own: `[trace]`
+
+    error: `messages` is about calls that are recorded
+      --> weave.toml:15:1
+       |
+    15 | messages = false
+       | ^^^^^^^^ the aspect records neither values nor exceptions
+       |
+       = help: what holds for all of the trace stands in a table of its own: `[trace]`
+    "#);
+}
+
+#[test]
+fn packs_mask_what_drivers_quote() {
+    let rules = ["jdbc", "adonet"].map(|pack| Rules::pack(pack).unwrap());
+    let aspects = rules.iter().flat_map(|rules| &rules.aspects);
+    let masks = aspects.filter_map(|aspect| aspect.own.as_ref()?.mask.as_ref());
+    for mask in masks {
+        for text in [
+            "Value too long for column \"PW\": \"'SECRET' (8)\"; SQL statement:\nINSERT INTO u VALUES ('bob', 'SECRET') [22001-232]",
+            "can't insert 'SECRET', won't say 'SECRET'",
+            "duplicate key value violates unique constraint \"u_pkey\"\n  Detail: Key (mail)=(SECRET@acme.org) already exists.",
+            "violates check constraint \"c\"\n  Detail: Failing row contains (1, one line\nSECRET).",
+            "invalid input syntax for type integer: \"a\"SECRET\"",
+            "Cannot insert duplicate key in object 'dbo.u'. The duplicate key value is (SECRET).",
+            "Duplicate entry 'SECRET' for key 'u.PRIMARY'",
+            "SQLite Error 1: 'near \"SECRET\": syntax error'.",
+            "unique constraint or index violation; UQ table: U value: SECRET",
+            "Data conversion error converting \"SECRET\"",
+            "select * from u where pw = 'it''s SECRET' and name = 'a\\'SECRET'",
+            "select $$SECRET$$, $a$SECRET$a$",
+            "insert into u values ('SECRET",
+        ] {
+            let told = super::mask::tests::masked(mask, text);
+            assert!(!told.contains("SECRET"), "{told}");
+        }
+        let told = super::mask::tests::masked(
+            mask,
+            "update orders set state = 'late' where id = ? limit 10",
+        );
+        assert_eq!(told, "update orders set state = *** where id = ? limit 10");
+        assert_eq!(
+            super::mask::tests::masked(mask, "card = 4111222233334444"),
+            "card = ***"
+        );
+    }
 }
 
 #[test]
@@ -1334,7 +1456,8 @@ fn type_parameters_have_names() {
 fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     use super::model::{ACCESS_WORDS, ADVICE_WORDS, HOOKS_WORDS, KIND_WORDS, MODE_WORDS};
     use super::parse::{
-        ASPECT_KEYS, AT_KEYS, CALL_KEYS, FIELD_KEYS, FILE_KEYS, NEW_KEYS, SELECTOR_KEYS, TYPE_KEYS,
+        ASPECT_KEYS, AT_KEYS, CALL_KEYS, FIELD_KEYS, FILE_KEYS, NEW_KEYS, SELECTOR_KEYS,
+        TRACE_KEYS, TYPE_KEYS,
     };
     let schema: serde_json::Value = serde_json::from_str(super::SCHEMA).unwrap();
     let keys = |at: &str| -> Vec<&str> {
@@ -1342,6 +1465,7 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
         properties.keys().map(String::as_str).collect()
     };
     assert_eq!(keys("/properties"), FILE_KEYS);
+    assert_eq!(keys("/properties/trace/properties"), TRACE_KEYS);
     assert_eq!(keys("/$defs/aspect/properties"), ASPECT_KEYS);
     assert_eq!(keys("/$defs/type/properties"), TYPE_KEYS);
     let at = "/$defs/aspect/properties/at/properties";

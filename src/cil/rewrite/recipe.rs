@@ -22,9 +22,11 @@ impl Default for Snippet {
 
 impl Snippet {
     /// Most bytes of one.
-    const MOST: usize = 48;
+    const MOST: usize = 96;
     /// Bytes of a hook's call.
     pub const HOOK: u32 = 10;
+    /// Most bytes of what is told of texts in front of a hook.
+    pub const HELD: u32 = 60;
 
     pub fn op(mut self, opcode: u16) -> Snippet {
         self.bytes[self.len as usize] = opcode as u8;
@@ -63,11 +65,20 @@ impl Snippet {
         self
     }
 
+    /// Appends another one, if there is room for it.
+    pub fn then(mut self, other: Snippet) -> Option<Snippet> {
+        let at = self.len as usize;
+        let bytes = self.bytes.get_mut(at..at + other.len as usize)?;
+        bytes.copy_from_slice(&other.bytes[..other.len as usize]);
+        self.len += other.len;
+        Some(self)
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }
 
-    pub(super) fn len(&self) -> u32 {
+    pub fn len(&self) -> u32 {
         u32::from(self.len)
     }
 

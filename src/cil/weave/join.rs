@@ -205,7 +205,12 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         };
         let id = weaver.planned[planned.planned].id;
         let says = weaver.logical(planned.planned);
-        let mut logical = state_machine::Weaver::new(image, machine, (id, says), tokens);
+        let held = match machine.sort {
+            Sort::Async => None, // its kick-off does
+            _ => weaver.held(planned.planned),
+        };
+        let (held, told) = (held.unwrap_or_default(), (id, says));
+        let mut logical = state_machine::Weaver::new(image, machine, (told, held), tokens);
         let methods = self.methods(&logical, machine)?;
         // A machine gets a field, which gives other fields new rows.
         if !self.moves_fields() {
@@ -288,6 +293,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             tokens,
             id,
             says: weaver.logical(planned.planned),
+            held: weaver.held(planned.planned).unwrap_or_default(),
         };
         let start = scratch.next_body();
         let rewritten = logical.weave(

@@ -241,6 +241,33 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         bound.is_some_and(|bound| !bound.is_empty())
     }
 
+    /// What a planned method, by its place, tells the hook library of texts, where it calls nothing else and that has room.
+    pub(crate) fn held(&self, place: usize) -> Option<Snippet> {
+        let none = Snippet::default();
+        let planned = &self.planned[place];
+        let Some(bound) = planned.bound.map(|place| &self.bound[place as usize]) else {
+            return Some(none);
+        };
+        let mut held = none;
+        for call in bound.all() {
+            let [mask, how, _] = &*call.operands else {
+                return None;
+            };
+            let code = match (&mask.source, call.is_hold()) {
+                (Source::Text(table), true) => none.op_u32(op::LDSTR, self.imports.text(table)?),
+                (_, true) => none.op(op::LDNULL),
+                _ => return None,
+            };
+            let Source::Int(how) = how.source else {
+                return None;
+            };
+            let code = code.op_u32(op::LDC_I4, how as u32);
+            held = held.then(code.hook(planned.id, self.imports.method(call)?))?;
+        }
+        // What goes behind it has the room that it always had.
+        (held.len() <= Snippet::HELD).then_some(held)
+    }
+
     /// The points of a method at which something is called: those in its own code, and those in its state machine.
     pub(crate) fn points(&self, planned: &Planned) -> (&'w [Redirected], &'w [Redirected]) {
         let place = (planned.ty, planned.index);
@@ -423,12 +450,16 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         Err(Reason::StateMachine.into())
                     }
                     // Values are recorded where the method begins, in front of its first piece: an iterator begins later.
-                    Some(machine) if self.calls_more(planned) && machine.sort != Sort::Async => {
+                    Some(machine)
+                        if machine.sort != Sort::Async
+                            && self.calls_more(planned)
+                            && self.held(place).is_none() =>
+                    {
                         Err(Reason::StateMachine.into())
                     }
                     Some(machine) => {
                         let this = (number + 1, this.as_ref());
-                        let values = match self.calls_more(planned) {
+                        let values = match machine.sort == Sort::Async && self.calls_more(planned) {
                             true => {
                                 let what = What::Values(place, method);
                                 self.weave_method(what, this, tokens, (part, ty), scratch)

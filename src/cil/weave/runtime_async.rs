@@ -53,6 +53,8 @@ pub(crate) struct Weaver<'w, 'i, 'a> {
     pub(crate) id: u32,
     /// What a call that can be switched says where it begins.
     pub(crate) says: Option<i32>,
+    /// What is told of texts, where it begins.
+    pub(crate) held: Snippet,
 }
 
 /// The locals that the weaver adds in front of those of its handlers.
@@ -118,10 +120,11 @@ impl<'a> Weaver<'_, '_, 'a> {
         let tokens = self.tokens;
         let enter = none.op(op::LDC_I4_0).op(op::CONV_I8);
         let enter = enter.local(op::STLOC, locals.own);
+        let resumed = tokens.resume(enter.local(op::LDLOCA, locals.own), self.id, self.says);
         let extra = locals.types.concat();
         let recipe = Recipe {
             start: 0,
-            enter: tokens.resume(enter.local(op::LDLOCA, locals.own), self.id, self.says),
+            enter: self.held.then(resumed).ok_or(Reason::RuntimeAsync)?,
             exit: Exit::Always(self.on_call(none, &locals, tokens.end)),
             // What was awaited may have thrown it: then the call goes on first.
             error: self.on_call(

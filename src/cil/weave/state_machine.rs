@@ -65,6 +65,8 @@ pub(crate) struct Weaver<'w, 'a> {
     id: u32,
     /// What a call that can be switched says where it begins.
     says: Option<i32>,
+    /// What is told of texts, wherever the machine begins to run.
+    held: Snippet,
     /// The field with the call's number, as code of the machine names it.
     field: u32,
     /// The machine is generic: its field is another one in each instantiation.
@@ -83,10 +85,11 @@ impl<'w, 'a> Weaver<'w, 'a> {
     pub(crate) fn new(
         image: &'w Image<'a>,
         machine: Machine,
-        (id, says): (u32, Option<i32>),
+        ((id, says), held): ((u32, Option<i32>), Snippet),
         tokens: &'w Tokens,
     ) -> Weaver<'w, 'a> {
         Weaver {
+            held,
             image,
             tokens,
             machine,
@@ -186,6 +189,11 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .hook(self.id, hook)
     }
 
+    fn behind_held(&self, code: Snippet) -> Attempt<Snippet> {
+        let all = self.held.then(code);
+        all.ok_or_else(|| Reason::StateMachine.into())
+    }
+
     /// The object is enumerated again by another call, behind the hook that ends this one.
     fn again(&self, end: Snippet) -> Snippet {
         let zero = end.op(op::LDARG_0).op(op::LDC_I4_0).op(op::CONV_I8);
@@ -223,12 +231,15 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 before = self.at_builder_calls(body.code, &calls);
                 let resume = resume();
                 match state_is_read(body.code, scratch) {
-                    Some(pc) => before.insert(0, (pc, resume)),
-                    None => enter = resume,
+                    Some(pc) => {
+                        before.insert(0, (pc, resume));
+                        enter = self.held;
+                    }
+                    None => enter = self.behind_held(resume)?,
                 }
             }
             Role::MoveNext => {
-                enter = resume();
+                enter = self.behind_held(resume())?;
                 // No branch on the result: coverlet would count it.
                 exit = Exit::OfResult(hook(self.tokens.moved));
                 error = hook(self.tokens.fail);
@@ -301,7 +312,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         let field = self.field_beside(made.token(code), additions)?;
         let of_machine = Snippet::default().op(op::DUP).op_u32(op::LDFLDA, field);
         let begin = self.tokens.begin(of_machine, self.id, self.says);
-        Ok((made.end(), begin))
+        Ok((made.end(), self.behind_held(begin)?))
     }
 
     /// Signatures of the types of the fields that learn of the machine's end: builder and promise.

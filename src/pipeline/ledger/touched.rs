@@ -140,16 +140,19 @@ impl Touched {
             let switched = bound.and_then(|bound| bound.switched());
             let advice = same.map_or(Advice::ALL, |p| p.advice);
             Explained {
-                advice: match switched {
-                    Some(says) => {
-                        let own = match hooks.as_deref() {
-                            Some(&[]) => Advice::OWN,
-                            _ => Advice::default(),
-                        };
-                        let rest = advice.without(Advice::LIBRARY.with(own));
-                        rest.with(Advice::of_switched(says))
+                advice: {
+                    let own = match hooks.as_deref() {
+                        Some(&[]) => Advice::OWN,
+                        _ => Advice::default(),
+                    };
+                    let advice = advice.without(own);
+                    match switched {
+                        Some(says) => {
+                            let rest = advice.without(Advice::LIBRARY);
+                            rest.with(Advice::of_switched(says))
+                        }
+                        None => advice,
                     }
-                    None => advice,
                 },
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
                 root: same.is_some_and(|p| roots.binary_search(&(p.ty, p.index)).is_ok()),

@@ -77,7 +77,7 @@ final class Format {
     /** A THREAD escape. */
     static long[] thread(Thread thread, String text, int number, boolean virtual, boolean own) {
         int flags = (virtual ? 1 : 0) | (thread.isDaemon() ? 2 : 0) | (own ? OWN : 0);
-        byte[] name = utf8(own ? text : Secrets.THREADS ? Secrets.masked(text, NAME_LIMIT) : "Thread " + number, NAME_LIMIT);
+        byte[] name = utf8(own ? text : Secrets.names() ? Secrets.masked(text, NAME_LIMIT) : "Thread " + number, NAME_LIMIT);
         long[] words = new long[2 + (name.length + 7) / 8];
         words[0] = escape(THREAD, words.length - 1, number);
         words[1] = (long) name.length << 32 | flags;
@@ -86,14 +86,14 @@ final class Format {
     }
 
     /**
-     * An EXCEPTION escape. The message comes from the program's own code, which may do anything: what it throws means
-     * that there is no message.
+     * An EXCEPTION escape, of an exception that leaves the method {@code id}. The message comes from the program's own code, which may
+     * do anything: what it throws means that there is no message.
      */
-    static long[] exception(Throwable t) {
+    static long[] exception(Throwable t, int id) {
         byte[] type = utf8(t.getClass().getName(), TEXT_LIMIT);
         byte[] message;
         try {
-            message = Secrets.MESSAGES ? utf8(Secrets.masked(t.getMessage(), TEXT_LIMIT), TEXT_LIMIT) : new byte[0];
+            message = Secrets.tells(id) ? utf8(Secrets.masked(t.getMessage(), TEXT_LIMIT), TEXT_LIMIT) : new byte[0];
         } catch (Throwable failure) {
             Host.pass(failure);
             message = new byte[0];

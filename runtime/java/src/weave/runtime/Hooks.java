@@ -528,16 +528,25 @@ public final class Hooks {
     /** A value of one word, for {@link Values}. */
     static void value(int kind, long word, int place, int limit, String mask, int id) {
         if ((ready || prime()) && Switch.ON) {
+            boolean learned = mask == null;
             Lane lane = null;
             try {
+                for (String known : Secrets.masks) {
+                    learned |= known == mask;
+                }
+                if (!learned) {
+                    Secrets.learn(mask); // first of all: the trace may begin next
+                    learned = true;
+                }
                 lane = Switch.LANES.lane();
-                if (mask == null) {
+                if (mask == null && Secrets.everywhere.length == 0) {
                     lane.value(place & 0xFFFF_FFFFL | kind, word, id);
                 } else {
                     lane.masked(kind, word, place, limit, mask, id);
                 }
             } catch (Throwable failure) {
                 // The stack may have no room left for a call: fields only. A value is not counted as lost.
+                Secrets.unsure |= !learned;
                 if (lane != null && !lane.busy) {
                     lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
@@ -552,16 +561,58 @@ public final class Hooks {
     /** The same for an object; as {@link Format#OTHER}: what its {@code toString} says. */
     static void value(Object v, int kind, int place, int limit, String mask, int id) {
         if ((ready || prime()) && Switch.ON) {
+            boolean learned = mask == null;
             Lane lane = null;
             try {
+                for (String known : Secrets.masks) {
+                    learned |= known == mask;
+                }
+                if (!learned) {
+                    Secrets.learn(mask); // first of all: the trace may begin next
+                    learned = true;
+                }
                 lane = Switch.LANES.lane();
                 lane.value(v, kind, place, limit, mask, id);
             } catch (Throwable failure) {
                 // The stack may have no room left for a call: fields only. A value is not counted as lost.
+                Secrets.unsure |= !learned;
                 if (lane != null && !lane.busy) {
                     lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
                 }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
+    /** What rules leave out of texts, for {@link Values#hold}. */
+    static void hold(String mask, int how, int id) {
+        if ((ready || prime()) && Switch.ON) {
+            boolean held = mask == null;
+            try {
+                // Without a call, so that all of it is known at the end of the stack, too.
+                String[] masks = (how & Secrets.EVERYWHERE) != 0 ? Secrets.everywhere : Secrets.masks;
+                for (String known : masks) {
+                    held |= known == mask;
+                }
+                held |= masks.length > Secrets.MOST;
+                held &= (how & Secrets.LEFT_OUT & ~Secrets.without) == 0;
+                if (held && (how & Secrets.SILENT) != 0) {
+                    int[] silent = Secrets.silent;
+                    int at = id & silent.length - 1;
+                    while (silent[at] != 0 && silent[at] != id) {
+                        at = at + 1 & silent.length - 1;
+                    }
+                    held = silent[at] == id;
+                }
+                if (!held) {
+                    Secrets.hold(mask, how, id);
+                }
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                Secrets.unsure |= !held;
                 if (deaths && failure instanceof ThreadDeath) {
                     throw (ThreadDeath) failure;
                 }

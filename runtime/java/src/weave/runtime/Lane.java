@@ -80,6 +80,8 @@ final class Lane extends Cursor {
     /** The name in {@link #introduction}; for platform threads only, as that is. */
     private String name;
     private long[] introduction;
+    /** {@link Secrets#changes} when it was made. */
+    private int introduced;
     /** Number of the next segment. */
     private int segment;
     /** Lost records for which no LOST escape was written yet. */
@@ -261,12 +263,11 @@ final class Lane extends Cursor {
 
     /** A value: what stands for it in the trace, as far as the limit goes. */
     void value(Object v, int kind, int place, int limit, String mask, int id) {
-        if (mask != null) {
-            Secrets.learn(mask);
-        }
         if (busy) {
             return;
         }
+        String[] everywhere = Secrets.everywhere;
+        boolean hides = mask != null || everywhere.length != 0;
         long first = place & 0xFFFF_FFFFL;
         String text;
         if (v == null) {
@@ -280,7 +281,7 @@ final class Lane extends Cursor {
             first |= text == null ? Format.NOTE : Format.OTHER;
             text = text == null ? note(v) : text;
         } else {
-            if (mask != null && (v instanceof Number || v instanceof Boolean || v instanceof Character)
+            if (hides && (v instanceof Number || v instanceof Boolean || v instanceof Character)
                 && hides(v, place, limit, mask, id)) {
                 return;
             } else if (v instanceof Integer || v instanceof Long || v instanceof Short || v instanceof Byte) {
@@ -299,11 +300,11 @@ final class Lane extends Cursor {
                 value(first | Format.UNIT, (Character) v, id);
                 return;
             }
-            text = Texts.of(v, mask == null ? limit : limit + Mask.WINDOW, mask != null); // what is masked may go on behind the limit
+            text = Texts.of(v, hides ? limit + Mask.WINDOW : limit, hides); // what is masked may go on behind the limit
             first |= Format.OTHER;
         }
-        if (mask != null) {
-            String masked = Mask.apply(mask, text, limit);
+        if (hides) {
+            String masked = Mask.apply(mask, everywhere, text, limit);
             first |= masked != text ? Format.MASKED : 0;
             text = masked;
         }
@@ -323,13 +324,13 @@ final class Lane extends Cursor {
         value(v, Format.STRING, place, limit, mask, id);
     }
 
-    /** Writes the text of a platform's number and the like in its place, if the mask takes something of it. */
+    /** Writes the text of a platform's number and the like in its place, if a mask takes something of it. */
     private boolean hides(Object v, int place, int limit, String mask, int id) {
         if (!v.getClass().getName().startsWith("java.lang.")) {
             return false;
         }
         String whole = v.toString();
-        String text = Mask.apply(mask, whole, limit);
+        String text = Mask.apply(mask, Secrets.everywhere, whole, limit);
         if (text == whole) {
             return false;
         }
@@ -828,7 +829,7 @@ final class Lane extends Cursor {
                     return;
                 }
                 try {
-                    details = Format.exception(news);
+                    details = Format.exception(news, id);
                     reference = new WeakReference<Throwable>(news);
                 } catch (OutOfMemoryError full) {
                     store.speechlessUntil = System.nanoTime() + Store.DRY_SPELL; // each try would collect garbage
@@ -944,8 +945,10 @@ final class Lane extends Cursor {
         if (virtual) {
             return Format.thread(self, now, number, true, false);
         }
-        if (now != name) {
+        int changes = Secrets.changes;
+        if (now != name || changes != introduced) {
             name = now;
+            introduced = changes;
             introduction = Format.thread(self, now, number, false, own);
         }
         return introduction;

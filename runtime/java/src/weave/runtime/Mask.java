@@ -1,6 +1,6 @@
 package weave.runtime;
 
-/** Replaces what a text must not tell. Which that is says a table that was compiled when the program was woven. */
+/** Replaces what a text must not tell. Which that is say tables that were compiled when the program was woven, or by {@link Masks}. */
 final class Mask {
     /** How far a match is followed: one that goes on there takes the rest of the text. So a text of any length takes bounded time. */
     static final int WINDOW = 4_096;
@@ -10,14 +10,19 @@ final class Mask {
 
     private Mask() {}
 
-    /** The text with each longest match replaced, up to {@code limit} units and a few more; the text itself if there is none. */
-    static String apply(String table, String text, int limit) {
-        int classes = table.charAt(0);
+    /**
+     * The text with each longest match of any table replaced, up to {@code limit} units and a few more; the text itself if there is none.
+     * {@code own} is one more table, or null.
+     */
+    static String apply(String own, String[] tables, String text, int limit) {
         StringBuilder masked = null;
         int length = text.length();
         int kept = 0;
         for (int at = 0; at < length && (masked == null ? at : masked.length() + at - kept) <= limit;) {
-            int end = end(table, classes, text, at, length);
+            int end = own == null ? at : end(own, text, at, length);
+            for (String table : tables) {
+                end = Math.max(end, end(table, text, at, length));
+            }
             if (end == at) {
                 at++;
                 continue;
@@ -36,7 +41,8 @@ final class Mask {
     }
 
     /** Where the longest match from a place on ends, or that place. */
-    private static int end(String table, int classes, String text, int from, int length) {
+    private static int end(String table, String text, int from, int length) {
+        int classes = table.charAt(0);
         int row = HEAD;
         int end = from;
         for (int at = from; at < length; at++) {

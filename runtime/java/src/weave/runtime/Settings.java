@@ -98,6 +98,11 @@ final class Settings {
         return value == null || value.equalsIgnoreCase("on");
     }
 
+    /** What the user masks, or null. */
+    static String masks() {
+        return get("weave.trace.mask");
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);

@@ -28,6 +28,7 @@ final class Trace {
         Sums.place(Sums.EMPTY, 1);
         new Sum(new Frame().id).end(0, 0, false, true);
         Fence.release();
+        Secrets.prime();
         Modes.exactly(Modes.of(1));
     }
 
@@ -80,9 +81,11 @@ final class Trace {
         TraceFile file = null;
         try {
             file = TraceFile.create(settings.path, settings.limit);
-            store = new Store(file, settings, settings.pid, Secrets.COMMAND ? Host.command() : null);
-            if (settings.complaint != null) {
-                messages.add(settings.complaint);
+            store = new Store(file, settings, settings.pid, Secrets.command());
+            for (String complaint : new String[] {settings.complaint, Secrets.COMPLAINT}) {
+                if (complaint != null) {
+                    messages.add(complaint);
+                }
             }
             // What is not wrong is told in the trace: a program's error stream may be read by another.
             String renamed = file.path.equals(settings.path) ? null

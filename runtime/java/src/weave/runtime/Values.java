@@ -10,6 +10,15 @@ package weave.runtime;
 public final class Values {
     private Values() {}
 
+    /**
+     * What rules leave out of texts, from now on. Called where a method begins, in front of anything that is recorded of it. {@code mask} is
+     * a table of what is masked, or null; {@code how} has flags: 1 exceptions that leave the method {@code id} have no message; 2 the mask
+     * holds for values, too; 4 no messages, 8 no thread names, 16 no command line.
+     */
+    public static void hold(String mask, int how, int id) {
+        Hooks.hold(mask, how, id);
+    }
+
     public static void value(boolean v, int place, int limit, String mask, int id) {
         Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, limit, mask, id);
     }
@@ -50,57 +59,68 @@ public final class Values {
     // The same of a call that can be switched: nothing, unless it is recorded.
 
     public static void value(boolean v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(char v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(int v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(long v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(float v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(double v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(String v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     public static void value(Object v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
 
     /** The same for what the object's {@code toString} says. While that runs, its thread records nothing. */
     public static void text(Object v, int place, int limit, String mask, int id, int state) {
-        if (Switched.isRecorded(state)) {
+        if (isRecorded(state, mask, id)) {
             text(v, place, limit, mask, id);
         }
+    }
+
+    /** Whether a call in this state is recorded. Its mask holds for messages and names in any case. */
+    private static boolean isRecorded(int state, String mask, int id) {
+        if (Switched.isRecorded(state)) {
+            return true;
+        }
+        if (mask != null) {
+            Hooks.hold(mask, 0, id);
+        }
+        return false;
     }
 }
