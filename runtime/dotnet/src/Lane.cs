@@ -498,7 +498,7 @@ namespace Weave.Runtime
             }
             else
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 try
                 {
                     // What is masked may go on behind the limit.
@@ -676,7 +676,7 @@ namespace Weave.Runtime
             {
                 return null;
             }
-            int error = LastError.Get();
+            long error = LastError.Get();
             Lane lane = Recorder.Mute();
             try
             {
@@ -739,7 +739,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long* stop = end;
                 Busy = true;
                 end = null;
@@ -823,7 +823,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long* stop = end;
                 long[] tally = cells;
                 Busy = true;
@@ -1030,7 +1030,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long* stop = end;
                 Busy = true;
                 end = null;
@@ -1152,7 +1152,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long[] counted = cells;
                 Busy = true;
                 end = null; // so that a nested hook comes here, and no further

@@ -18,7 +18,7 @@ namespace Weave.Runtime
             {
                 return;
             }
-            int error = LastError.Get();
+            long error = LastError.Get();
             try
             {
                 string path = Settings.LogFile();

@@ -157,7 +157,7 @@ namespace Weave.Runtime
         /// <summary>All that is asked when tracing is off.</summary>
         internal static bool On()
         {
-            int error = LastError.Get();
+            long error = LastError.Get();
             bool on = !Is(Get("weave.trace"), "off");
             LastError.Set(error);
             return on;
