@@ -98,6 +98,7 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::NothingTaken => "WV0113",
         WarningKind::LinkFollowed => "WV0115",
         WarningKind::StructsUnknown => "WV0114",
+        WarningKind::LibraryUnsigned => "WV0116",
     }
 }
 

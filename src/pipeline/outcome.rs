@@ -168,6 +168,8 @@ pub enum WarningKind {
     NothingTaken,
     /// Nothing says whether structs of other assemblies are ref structs, so values of them are left out.
     StructsUnknown,
+    /// A library of hooks has no strong name, and an assembly that calls it has one.
+    LibraryUnsigned,
 }
 
 impl WarningKind {
@@ -189,6 +191,7 @@ impl WarningKind {
             WarningKind::BuildTool => "build-tool",
             WarningKind::NothingTaken => "nothing-taken",
             WarningKind::StructsUnknown => "structs-unknown",
+            WarningKind::LibraryUnsigned => "library-unsigned",
         }
     }
 

@@ -364,7 +364,7 @@ def test_file_size_limit(folder):
 
 def test_few_descriptors(folder):
     # The host's own, and a few for the assemblies that the program and the library are; the trace needs more than that.
-    few = 44
+    few = 40
     equal("", finish(folder, "One", limits={RLIMIT_NOFILE: few}, WEAVE_TRACE="off"), "error stream, off")
     err = finish(folder, "One", limits={RLIMIT_NOFILE: few})
     if not MONO:  # which has few files open
