@@ -18,7 +18,7 @@ from lib import ROOT, fresh, oldest_jdk, run, weave_binary
 #: Bytes of a trace's header: the number of the last request that was taken, and what a request must know.
 REQUEST_AT, NONCE_AT = 8_268, 8_272
 PATIENCE = 120
-FEW, MANY = 100, 20_000
+FEW, MANY = 100, 4_000
 
 
 class Program:
@@ -120,7 +120,7 @@ class Hosts:
         self.lives("a trace that is cut off twice", program, FEW, MANY, MANY)
 
     def file_size(self):
-        program = self.start(limit="-f 4096", DOTNET_EnableWriteXorExecute="0")  # its memory for code is a file
+        program = self.start(limit="-f 2048", DOTNET_EnableWriteXorExecute="0")  # its memory for code is a file
         program.rounds(MANY)
         err = self.lives("a limit on the size of files", program, MANY)
         read = json.loads(run([weave_binary(), "report", "--json", program.trace]).stdout)["traces"][0]
