@@ -38,16 +38,22 @@ namespace Weave.Runtime
             LastError.Set(error);
         }
 
+        private static DiskFile Open(string path)
+        {
+            try
+            {
+                return File.Exists(path) ? new DiskFile(path, FileMode.OpenOrCreate, FileAccess.ReadWrite) : Private.File(path);
+            }
+            catch (IOException) when (File.Exists(path))
+            {
+                return new DiskFile(path, FileMode.Open, FileAccess.ReadWrite); // somebody was faster
+            }
+        }
+
         private static void Append(string path, byte[] line)
         {
-            bool isNew = !File.Exists(path);
-            using (var file = new DiskFile(path, FileMode.OpenOrCreate, FileAccess.ReadWrite))
+            using (DiskFile file = Open(path))
             {
-                if (isNew)
-                {
-                    // Messages are in it.
-                    Posix.SetMode(path, Posix.OwnersFile);
-                }
                 for (int i = 0; i < Tries && !file.Lock(0); i++)
                 {
                     Thread.Sleep(1);

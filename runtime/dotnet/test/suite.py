@@ -5,6 +5,7 @@
                                               CoreCLR 8 or that of the .NET SDK on the PATH with the library for .NET 8
 """
 
+import ctypes
 import inspect
 import json
 import mmap
@@ -496,7 +497,32 @@ def test_keep(folder):
     equal('weave: weave.trace.keep: "some" is not a number of traces; all is used\n', err, "message")
 
 
+def attributes_changed(folder):
+    """Begins to look at a folder; what that returns tells the files there that were made, and those whose mode was changed."""
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    created, changed = 0x100, 0x4
+    assert libc.inotify_add_watch(watch, str(folder).encode(), created | changed) >= 0
+
+    def told():
+        files = {created: [], changed: []}
+        at, events = 0, os.read(watch, 1 << 16)
+        os.close(watch)
+        while at < len(events):
+            _, what, _, length = struct.unpack_from("iIII", events, at)
+            files[what & (created | changed)].append(events[at + 16 : at + 16 + length].rstrip(b"\0").decode())
+            at += 16 + length
+        return files[created], files[changed]
+
+    return told
+
+
 def test_modes(folder):
+    # A mode that is changed behind the creation would leave a moment to others.
+    told = attributes_changed(folder)
+    finish(folder, "One", WEAVE_TRACE_POLICY="some", WEAVE_LOG="log.txt", WEAVE_TRACE=folder / "b.wtrace")
+    equal((["b.wtrace", "log.txt"], []), tuple(map(sorted, told())), "made, and changed")
+    (folder / "b.wtrace").unlink()
     finish(folder, "One", WEAVE_TRACE=folder / "a/b/t.wtrace")
     equal(["0o700", "0o700", "0o600"],
           [oct((folder / p).stat().st_mode & 0o777) for p in ("a", "a/b", "a/b/t.wtrace")], "modes")
