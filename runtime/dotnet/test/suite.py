@@ -127,15 +127,28 @@ def test_own_hooks_that_fail(folder):
     equal(f"weave: hook Acme.Sql.Begin failed: System.ArgumentException: why{behind}", err[0], "the first")
     equal(f"weave: hook Acme.Sql.End failed: Programs+Silent{behind}", err[1], "one that cannot say why")
     equal(f"weave: hook Acme.Sql.Long failed: System.Exception: {'x' * 982}...{behind}", err[2], "a long one")
-    equal(1000, len(err), "each hook once, and no more than so many")
+    equal("weave: further lines are not shown here (WEAVE_LOG names a file for them)", err[-1], "the last")
+    size = len("\n".join(err[:-1]))
+    assert (32 << 10) - 200 < size < 32 << 10, f"{size} bytes on the error stream"
     t = reader.Trace(folder / "t.wtrace")
     equal((1 + 3 + 2 + 2000, 0), (t.failures, t.lost), "failures, lost records")
 
 
 def test_own_hooks_that_fail_without_a_trace(folder):
-    err = finish(folder, "OwnHooksFail", WEAVE_TRACE="off").splitlines()
-    equal(1000, len(err), "each hook once")
+    equal("", finish(folder, "OwnHooksFail", WEAVE_TRACE="off", WEAVE_LOG="log.txt"), "error stream")
+    equal(1000, len((folder / "log.txt").read_text().splitlines()), "each hook once, and no more than so many")
     assert not (folder / "t.wtrace").exists()
+
+
+def test_error_stream_that_nobody_reads(folder):
+    process = start(folder, "OwnHooksFail")
+    try:
+        process.wait(timeout=100)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError("the program waits for who reads its error stream") from None
+    equal((0, "done\n"), (process.returncode, process.stdout.read()), "how it ended")
+    process.communicate()
 
 
 def test_own_hooks_that_nest(folder):

@@ -900,7 +900,20 @@ public final class Suite {
         equal(r.err, finish(folder, command(folder, "guardAlone")).err, "what is told without a trace");
         equal(r.err, finish(folder, command(folder, "guard", "-Dweave.trace=off")).err, "what is told with tracing off");
         check(list(folder).stream().noneMatch(p -> p.toString().endsWith(".wtrace")), "no trace");
-        equal(1_000L, finish(folder, command(folder, "guardMany")).err.lines().count(), "hooks that are told");
+        List<String> many = finish(folder, command(folder, "guardMany")).err.lines().toList();
+        equal("weave: further lines are not shown here (WEAVE_LOG names a file for them)", many.get(many.size() - 1), "the last line");
+        int size = String.join("\n", many.subList(0, many.size() - 1)).length();
+        check((32 << 10) - 200 < size && size < 32 << 10, size + " bytes on the error stream");
+        finish(folder, command(folder, "guardMany", "-Dweave.log=" + folder.resolve("log.txt")));
+        equal(1_000L, Files.readString(folder.resolve("log.txt")).lines().count(), "hooks that are told");
+        // Nobody reads the error stream.
+        Process unread = command(folder, "guardMany").redirectError(ProcessBuilder.Redirect.PIPE).start();
+        try {
+            check(unread.waitFor(100, TimeUnit.SECONDS), "the program waits for who reads its error stream");
+            equal(0, unread.exitValue(), "how it ended");
+        } finally {
+            unread.destroyForcibly();
+        }
     }
 
     private static void guardOverflow(Path folder) throws Exception {
