@@ -28,13 +28,13 @@ namespace Weave.Runtime
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static bool Begin()
         {
-            long last = LastError.Get(); // before anything that may change it
+            int system = Errno.Get(); // before anything that may change it
             if (busy)
             {
                 return false;
             }
             busy = true;
-            error = last;
+            error = LastError.With(system);
             return true;
         }
 
@@ -43,7 +43,9 @@ namespace Weave.Runtime
         public static void End()
         {
             busy = false;
-            LastError.Set(error);
+            long last = error;
+            LastError.SetKept(last);
+            Errno.Set((int)last);
         }
 
         /// <summary>The time since some moment near the process's start.</summary>

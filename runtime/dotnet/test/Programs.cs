@@ -307,18 +307,20 @@ public static class Programs
         each(100, () => Hooks.Count(1));
         each(100, () => { Hooks.Start(3); Hooks.Stop(3); });
         each(100, () => { Hooks.Enter(1); Values.Text(new Reads(), 1, 100, null, 1); Hooks.Exit(1); });
-        each(10, () =>
+        Action guarded = () =>
         {
             Check(Guard.Begin(), "it begins");
             File.Exists("/nothing here");
             Guard.End();
-        });
+        };
+        each(10, guarded);
         each(2, () => Guard.Failed(new Exception("why"), "Acme.Last"));
         Exception failed = null;
         var thread = new Thread(() =>
         {
             try
             {
+                each(2, guarded);
                 each(1, () => Hooks.Enter(2));
             }
             catch (Exception e)

@@ -10,18 +10,40 @@ namespace Weave.Runtime
     /// </summary>
     internal static class LastError
     {
-        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static long Get()
         {
-            uint system = (uint)Marshal.GetLastSystemError(); // first: what comes next may change it
-            return (long)Marshal.GetLastPInvokeError() << 32 | system;
+            int system = GetSystem(); // first: what comes next may change it
+            return With(system);
         }
 
-        [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static void Set(long error)
         {
+            SetKept(error);
+            SetSystem((int)error);
+        }
+
+        /// <summary>That of the system, and what .NET has kept.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static long With(int system)
+        {
+            return (long)Marshal.GetLastPInvokeError() << 32 | (uint)system;
+        }
+
+        /// <summary>Puts back what .NET has kept.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static void SetKept(long error)
+        {
             Marshal.SetLastPInvokeError((int)(error >> 32));
-            Marshal.SetLastSystemError((int)error);
+        }
+
+        internal static int GetSystem()
+        {
+            return Marshal.GetLastSystemError();
+        }
+
+        internal static void SetSystem(int error)
+        {
+            Marshal.SetLastSystemError(error);
         }
     }
 }

@@ -11,25 +11,47 @@ namespace Weave.Runtime
     internal static class LastError
     {
         // Since .NET 6, as is the code that reads it. Before that nothing of managed code does.
-        private static readonly Func<int> GetSystem = Host.Find<Func<int>>(typeof(Marshal), "GetLastSystemError");
-        private static readonly Action<int> SetSystem = Host.Find<Action<int>>(typeof(Marshal), "SetLastSystemError");
+        private static readonly Func<int> SystemGetter = Host.Find<Func<int>>(typeof(Marshal), "GetLastSystemError");
+        private static readonly Action<int> SystemSetter = Host.Find<Action<int>>(typeof(Marshal), "SetLastSystemError");
 
         internal static long Get()
         {
-            uint system = GetSystem == null ? 0 : (uint)GetSystem();
-            return (long)Marshal.GetLastWin32Error() << 32 | system;
+            int system = GetSystem(); // first: what comes next may change it
+            return With(system);
         }
 
         internal static void Set(long error)
+        {
+            SetKept(error);
+            SetSystem((int)error);
+        }
+
+        /// <summary>That of the system, and what .NET has kept.</summary>
+        internal static long With(int system)
+        {
+            return (long)Marshal.GetLastWin32Error() << 32 | (uint)system;
+        }
+
+        /// <summary>Puts back what .NET has kept.</summary>
+        internal static void SetKept(long error)
         {
             int kept = (int)(error >> 32);
             if (Marshal.GetLastWin32Error() != kept && Setter.Set != null)
             {
                 Setter.Set(kept);
             }
-            if (SetSystem != null)
+        }
+
+        internal static int GetSystem()
+        {
+            return SystemGetter == null ? 0 : SystemGetter();
+        }
+
+        internal static void SetSystem(int error)
+        {
+            if (SystemSetter != null)
             {
-                SetSystem((int)error);
+                SystemSetter(error);
             }
         }
 
