@@ -104,6 +104,7 @@ public final class Suite {
             test("stopped threads", Suite::stopped);
         }
         test("truncated trace", Suite::truncated);
+        test("another file of the trace's name", Suite::planted);
         test("first hook in an overflow", Suite::firstInOverflow);
         test("losses at the end", Suite::lateLosses);
         test("thread numbers beyond 2^31", Suite::manyNumbers);
@@ -1694,6 +1695,11 @@ public final class Suite {
     private static void text(java.io.ByteArrayOutputStream out, byte[] bytes) {
         number(out, bytes.length);
         out.writeBytes(bytes);
+    }
+
+    private static void planted(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "planted"));
+        check(r.err.equals("") || r.err.equals("weave: the trace cannot grow: the file was moved or changed by somebody else; what finds no room in it is counted as lost\n"), r.err);
     }
 
     private static void interruptedGrowth(Path folder) throws Exception {
