@@ -107,6 +107,7 @@ TESTS = [
     script("counts", "sample", 21, needs=("jdks",)),
     script("aggregates", "sample", 20, needs=("jdks",)),
     script("control", "sample", 127, needs=("jdks",)),
+    script("soak", "sample", 25, "hosts", needs=("jdks",)),
     script("sampling", "sample", 79, needs=("jdks",)),
     script("diff", "sample", 20),
     script("tune", "sample", 20, needs=("jdks",)),

@@ -292,6 +292,8 @@ pub struct Woven<'i, 'a> {
     key: Option<&'a StrongNameKey>,
     edits: Edits<'i, 'a>,
     tail_calls: u32,
+    /// The assemblies without a strong name that hooks brought.
+    unsigned: Vec<String>,
 }
 
 impl<'i, 'a> Woven<'i, 'a> {
@@ -309,6 +311,7 @@ impl<'i, 'a> Woven<'i, 'a> {
             pdb,
             tail_calls,
         } = joined;
+        let unsigned = additions.unsigned_references();
         let fields = &framing.fields;
         let lists: Vec<_> = parts.iter().map(|part| &part.bodies.list[..]).collect();
         let (metadata, rest) = both(
@@ -336,6 +339,7 @@ impl<'i, 'a> Woven<'i, 'a> {
                 pdb,
             },
             tail_calls,
+            unsigned,
         })
     }
 
@@ -347,6 +351,12 @@ impl<'i, 'a> Woven<'i, 'a> {
     /// Lays out the new file. `symbols` becomes the manifest resource [`SYMBOLS_RESOURCE`](image::SYMBOLS_RESOURCE).
     pub fn write(self, symbols: Arc<Vec<u8>>) -> Result<Written<'a>> {
         let mut written = image::write(self.image, self.edits, symbols, self.key)?;
+        // .NET takes them, whatever their names.
+        let is_for_framework = self.image.platform_version() == 0;
+        if is_for_framework && (self.key.is_some() || self.image.has_strong_name()) {
+            let unsigned = self.unsigned.into_iter().map(Warning::Unsigned);
+            written.warnings.extend(unsigned);
+        }
         if self.source.is_embedded() {
             written.pdb = None;
         }

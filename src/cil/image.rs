@@ -110,6 +110,12 @@ impl<'a> Image<'a> {
         std::str::from_utf8(name).ok()
     }
 
+    /// Whether the assembly's name has a public key.
+    pub fn has_strong_name(&self) -> bool {
+        let row = self.metadata.tables.row(table::ASSEMBLY, 1);
+        row.is_ok_and(|row| row.get(column::assembly::PUBLIC_KEY) != 0)
+    }
+
     /// The assembly's version, as four numbers with dots.
     pub fn assembly_version(&self) -> Option<String> {
         use column::assembly::*;

@@ -18,6 +18,8 @@ pub enum Warning {
     AuthenticodeRemoved,
     /// Native code was dropped: the assembly is compiled when it runs.
     ReadyToRunDropped,
+    /// The assembly has a strong name, and this one, which hooks brought, has none.
+    Unsigned(String),
     /// The file is part of an assembly whose manifest has a hash of it.
     Netmodule,
     /// In this many methods tail calls (`tail.`) became calls, which need stack.
@@ -69,6 +71,10 @@ impl fmt::Display for Warning {
             Warning::UnreadablePdb(what) => write!(
                 f,
                 "the PDB cannot be read and was left out, and stack traces have no lines: {what}",
+            ),
+            Warning::Unsigned(name) => write!(
+                f,
+                "the assembly has a strong name, and {name}, the library of its hooks, has none: .NET Framework refuses to load such a reference, .NET does not look (sign {name}, too)",
             ),
             Warning::Netmodule => f.write_str(
                 "a netmodule: the hash of it in its assembly's manifest no longer fits",

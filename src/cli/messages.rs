@@ -99,6 +99,7 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::LinkFollowed => "WV0115",
         WarningKind::StructsUnknown => "WV0114",
         WarningKind::InVain => "WV0116",
+        WarningKind::LibraryUnsigned => "WV0117",
     }
 }
 

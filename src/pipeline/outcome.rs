@@ -170,6 +170,8 @@ pub enum WarningKind {
     StructsUnknown,
     /// What a rule says with `?` is so nowhere.
     InVain,
+    /// A library of hooks has no strong name, and an assembly that calls it has one.
+    LibraryUnsigned,
 }
 
 impl WarningKind {
@@ -192,6 +194,7 @@ impl WarningKind {
             WarningKind::NothingTaken => "nothing-taken",
             WarningKind::StructsUnknown => "structs-unknown",
             WarningKind::InVain => "in-vain",
+            WarningKind::LibraryUnsigned => "library-unsigned",
         }
     }
 

@@ -1,6 +1,6 @@
 //! .NET assemblies and dex files: what lies beside them and in folders.
 
-use crate::support::{DEX, GENERIC, PART, STEPS, STEPS_PDB, TAIL, WHOLE, World};
+use crate::support::{DEX, FORWARD, GENERIC, PART, STEPS, STEPS_PDB, TAIL, WHOLE, World};
 use std::fs;
 
 const DEPS: &str = r#"{
@@ -394,4 +394,36 @@ fn an_assembly_changes_with_its_pdb_or_not_at_all() {
         .into_iter()
         .filter(|f| !f.starts_with("classes/"));
     assert_eq!(left.collect::<Vec<_>>(), files);
+}
+
+#[test]
+fn a_library_of_hooks_without_a_strong_name_is_told_where_the_assembly_has_one() {
+    let rules = "version = 1\n[[library]]\npath = \"tail.dll\"\n[[aspect]]\nmatch = { type = \"Base\", method = \"Sum\" }\nenter = \"T.One()\"\n";
+    let world = world(&[
+        ("forward.dll", FORWARD),
+        ("tail.dll", TAIL),
+        ("hooks.toml", rules.as_bytes()),
+    ]);
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/runtime/dotnet/weave.snk");
+    let how = ["--rules", "hooks.toml", "--message-format", "json"];
+    let weave =
+        |more: &[&str]| world.wove(&[&how[..], more, &["forward.dll", "out/f.dll"]].concat());
+    let told = weave(&["--key", key]).err;
+    let line = told.lines().find(|line| line.contains("WV0117"));
+    let line = line.unwrap_or_else(|| panic!("{told}"));
+    assert!(
+        line.contains("and tail, the library of its hooks, has none"),
+        "{line}"
+    );
+    assert!(!weave(&[]).err.contains("WV0117"));
+    // The hook library itself has one.
+    let plain = world.wove(&[
+        "--message-format",
+        "json",
+        "--key",
+        key,
+        "forward.dll",
+        "out/f.dll",
+    ]);
+    assert!(!plain.err.contains("WV0117"), "{}", plain.err);
 }

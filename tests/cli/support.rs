@@ -70,6 +70,7 @@ pub const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
 pub const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
 pub const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
 pub const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
+pub const FORWARD: &[u8] = include_bytes!("../dotnet/fixtures/forward-debug.dll");
 pub const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 
 pub const MAIN: &str = r#"

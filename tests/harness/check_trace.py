@@ -120,6 +120,7 @@ class Trace:
         self.trees = []  # of outermost sampled calls: (thread, id, weight, Counter of the calls in it by id, itself too)
         self.stray = 0  # pieces of sampled calls that ran within another call's piece or tree, in which the call did not begin
         self.changes = []  # (time, what was on from then), as text
+        self.untold = None  # of changes for which there was no room: how many, the last one's time, how long all was off, whether it is
         self.slow = Counter()  # (id, whether it failed) -> how many calls that are summed up are told by themselves
         self.left_out = set()  # ids of methods whose calls were not even counted for a while
         self.decided = {}  # id -> what is left of its calls by the program's own decision: s summed up, c counted, - nothing
@@ -611,7 +612,7 @@ def read(path, running=False, named=True, most_open=None):
             at = 32
             while at + 16 <= len(part) and struct.unpack_from("<Q", part, at) != (0,):
                 length, what, time = struct.unpack_from("<IIQ", part, at)
-                if at + 16 + length > len(part) or what > 4:
+                if at + 16 + length > len(part) or what > 5 or what == 5 and length != 24:
                     trace.problems.append(f"a change of {length} bytes at {begin:#x}")
                     break
                 said = part[at + 16 : at + 16 + length]
@@ -619,6 +620,9 @@ def read(path, running=False, named=True, most_open=None):
                     trace.changes.append((time, said.decode()))
                 elif what == 3:
                     trace.decided.clear()
+                elif what == 5:
+                    count, last, off = struct.unpack("<QQQ", said)
+                    trace.untold = count >> 1, last, off, bool(count & 1)
                 else:
                     if what == 4:
                         trace.left_out.update(method for (method,) in struct.iter_unpack("<I", said))

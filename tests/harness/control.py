@@ -227,7 +227,8 @@ def dex(score, folder):
     judge(score, "dex", [java, "-Xverify:all", "-cp", path, "app.Rounds"], folder / "t.wtrace", unwoven([java, "-cp", app, "app.Rounds"]))
 
 
-def dotnet_(score, folder):
+def assembly(folder):
+    """The program as it is and woven, in a folder each."""
     mono = dotnet.mono_libraries() / "4.7.2-api"
     plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
     run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
@@ -235,6 +236,12 @@ def dotnet_(score, folder):
     rules = folder / "weave.toml"
     rules.write_text(RULES)
     run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", woven / "app.exe"])
+    return plain, woven
+
+
+def dotnet_(score, folder):
+    plain, woven = assembly(folder)
+    rules = folder / "weave.toml"
     hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
     if host := hooks.net10():
         hosts["CoreCLR 10"] = [*host, "exec"]

@@ -268,6 +268,37 @@ def own_hooks(score, folder):
     shop.check("another included file: woven anew", shop.status == 0 and "began Main" in printed and "began Sum" not in printed)
 
 
+EMBEDDED = OWN_RULES.replace('Hooks.dll"', 'Hooks.dll"\nembed = true')
+
+
+def embedded(score, folder):
+    """A library of own hooks that no project references comes beside the application, with it to where that is published, and into packages."""
+    shop = Shop(score, folder)
+    hooks = shop.project("Hooks", "Library", ours=False)
+    write(hooks.parent / "Log.cs", OWN_HOOK % ("string", "began"))
+    shop.run("build", hooks)
+    app = shop.app()
+    write(shop.folder / "weave.toml", EMBEDDED)
+    bin_folder = app.parent / "bin/Debug/net10.0"
+    shop.run("build", app)
+    shop.check("own hooks run", shop.status == 0 and "began Sum" in shop.ran(shop.sdk.dotnet, bin_folder / "App.dll")[0])
+    before = shop.state(bin_folder / "App.dll"), shop.state(bin_folder / "App.deps.json")
+    shop.run("publish", app, "--no-build", "-c", "Debug", "-o", folder / "published")
+    after = shop.state(bin_folder / "App.dll"), shop.state(bin_folder / "App.deps.json")
+    shop.check("published without a build", shop.status == 0 and before == after
+               and "began Sum" in shop.ran(shop.sdk.dotnet, folder / "published/App.dll")[0])
+    write(shop.folder / "weave.toml", RULES)
+    shop.run("build", app)
+    shop.check("it goes with its rule", shop.status == 0 and not (bin_folder / "Hooks.dll").exists()
+               and shop.ran(shop.sdk.dotnet, bin_folder / "App.dll")[0] == "the sum is 10\n")
+    write(shop.folder / "weave.toml", EMBEDDED)
+    core = shop.project("Core", "Library")
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    shop.run("pack", core, "-o", folder / "feed")
+    with zipfile.ZipFile(folder / "feed/Core.1.0.0.nupkg") as package:
+        shop.check("it is in the package", "lib/net10.0/Hooks.dll" in package.namelist(), str(package.namelist()))
+
+
 def tests(score, folder):
     """dotnet test, with a woven library that another project tests."""
     shop = Shop(score, folder)
@@ -894,9 +925,9 @@ def described(score, folder):
 
 
 #: Set-ups by name.
-EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
+EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "embedded": embedded, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
-SLOW = {*EVERY} - {"door", "states", "own-hooks", "tests", "single-file", "NativeAOT", "described"}
+SLOW = {*EVERY} - {"door", "states", "own-hooks", "embedded", "tests", "single-file", "NativeAOT", "described"}

@@ -3,11 +3,14 @@
 
     soak.py java [--jdk VERSION] [--minutes N] [--rest R] [--seed S]
     soak.py dotnet               [--minutes N] [--rest R] [--seed S]
+    soak.py hosts [--only java|dotnet]
 
 By turns: threads that are interrupted or stopped while the file grows, code that comes late, a trace that is cut off, a nearly full
 disk, `kill -9`, and a collector that comes and goes (asked to stop, or killed) while the program lives or is killed, too. Every
 program's output must be right, whatever the trace has and lost must be what the program recorded, and `weave report` must read
 every trace. After each round it rests R times as long as the round took.
+
+`hosts` is the short form: woven programs on both libraries, each kind of host once (hosts.py).
 """
 
 import argparse
@@ -21,6 +24,7 @@ import sys
 import tempfile
 import time
 
+import hosts
 import lib
 from test_collect import RECORDS, collect, dotnet_writer, finish, java_writer, report, start, trace_of
 
@@ -105,14 +109,23 @@ def dotnet(scratch, _):
     return DOTNET, dotnet_writer(scratch), [sys.executable, folder / "test/suite.py", scratch, "run8"]
 
 
+def short(only):
+    score = lib.Score()
+    hosts.judge(score, lib.fresh(lib.WORK / "hosts"), only)
+    return score.finish("hostile hosts")
+
+
 def run():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", choices=["java", "dotnet"])
+    parser.add_argument("library", choices=["java", "dotnet", "hosts"])
+    parser.add_argument("--only", choices=["java", "dotnet"])
     parser.add_argument("--jdk", type=int)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--rest", type=float, default=0)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.library == "hosts":
+        return short(arguments.only)
     chance = random.Random(arguments.seed)
     held, failed = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory() as scratch:

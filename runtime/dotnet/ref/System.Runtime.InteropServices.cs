@@ -6,6 +6,8 @@ namespace System.Runtime.InteropServices
 #if NET8_0_OR_GREATER
         public static int GetLastPInvokeError() { throw null; }
         public static void SetLastPInvokeError(int error) { }
+        public static int GetLastSystemError() { throw null; }
+        public static void SetLastSystemError(int error) { }
 #endif
     }
 }

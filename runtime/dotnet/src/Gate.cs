@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using System.Threading;
 
 namespace Weave.Runtime
@@ -15,10 +16,13 @@ namespace Weave.Runtime
         /// <summary>Whether the gate is held now by the caller, who must leave.</summary>
         internal bool Enter()
         {
-            if (TryEnter())
-            {
-                return true;
-            }
+            return TryEnter() || Await();
+        }
+
+        /// <summary>A method of its own: nothing is opened for the assembly with threads before somebody has to wait.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private bool Await()
+        {
             long start = Clock.Now();
             do
             {

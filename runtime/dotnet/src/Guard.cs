@@ -22,18 +22,19 @@ namespace Weave.Runtime
 
         /// <summary>What the program has there to read when the hook is over.</summary>
         [ThreadStatic]
-        private static int error;
+        private static long error;
 
         /// <summary>A hook begins, unless this thread runs one: then false, and the hook is not to be called.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static bool Begin()
         {
+            int system = Errno.Get(); // before anything that may change it
             if (busy)
             {
                 return false;
             }
             busy = true;
-            error = LastError.Get();
+            error = LastError.With(system);
             return true;
         }
 
@@ -42,7 +43,9 @@ namespace Weave.Runtime
         public static void End()
         {
             busy = false;
-            LastError.Set(error);
+            long last = error;
+            LastError.SetKept(last);
+            Errno.Set((int)last);
         }
 
         /// <summary>The time since some moment near the process's start.</summary>
@@ -54,7 +57,7 @@ namespace Weave.Runtime
         /// <summary>The hook of this name has thrown this.</summary>
         public static void Failed(Exception e, string hook)
         {
-            int before = LastError.Get();
+            long before = LastError.Get();
             try
             {
                 // The runtime throws it again: it stops the thread, and is no failure of the hook.

@@ -500,7 +500,7 @@ namespace Weave.Runtime
             }
             else
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 try
                 {
                     // What is masked may go on behind the limit.
@@ -678,7 +678,7 @@ namespace Weave.Runtime
             {
                 return null;
             }
-            int error = LastError.Get();
+            long error = LastError.Get();
             Lane lane = Recorder.Mute();
             try
             {
@@ -741,7 +741,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long* stop = end;
                 Busy = true;
                 end = null;
@@ -825,7 +825,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long* stop = end;
                 long[] tally = cells;
                 Busy = true;
@@ -1032,7 +1032,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long* stop = end;
                 Busy = true;
                 end = null;
@@ -1154,7 +1154,7 @@ namespace Weave.Runtime
             }
             finally
             {
-                int error = LastError.Get();
+                long error = LastError.Get();
                 long[] counted = cells;
                 Busy = true;
                 end = null; // so that a nested hook comes here, and no further

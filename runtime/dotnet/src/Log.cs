@@ -10,6 +10,13 @@ namespace Weave.Runtime
     {
         /// <summary>How often to ask for the file's lock, a millisecond apart: other processes may write a line, too.</summary>
         private const int Tries = 100;
+        /// <summary>
+        /// So many bytes go to the error stream, which is half of a usual pipe: where nobody reads from it, a full one stops the program.
+        /// </summary>
+        private const int MostOnErrorStream = 32 << 10;
+        private const string NoMore = "weave: further lines are not shown here (WEAVE_LOG names a file for them)";
+
+        private static long shown;
 
         /// <summary>Null says nothing. Whoever calls this sees to it that nothing is recorded meanwhile.</summary>
         internal static void Say(string message)
@@ -18,13 +25,13 @@ namespace Weave.Runtime
             {
                 return;
             }
-            int error = LastError.Get();
+            long error = LastError.Get();
             try
             {
                 string path = Settings.LogFile();
                 if (path == null)
                 {
-                    Console.Error.WriteLine("weave: " + message);
+                    Show("weave: " + message);
                 }
                 else if (path.Length > 0 && !Posix.IsSpecial(path)) // a pipe would wait for its reader
                 {
@@ -38,16 +45,36 @@ namespace Weave.Runtime
             LastError.Set(error);
         }
 
+        private static void Show(string line)
+        {
+            int length = Encoding.UTF8.GetBytes(line).Length + 1;
+            long all = Interlocked.Add(ref shown, length);
+            if (all <= MostOnErrorStream)
+            {
+                Console.Error.WriteLine(line);
+            }
+            else if (all - length <= MostOnErrorStream)
+            {
+                Console.Error.WriteLine(NoMore);
+            }
+        }
+
+        private static DiskFile Open(string path)
+        {
+            try
+            {
+                return File.Exists(path) ? new DiskFile(path, FileMode.OpenOrCreate, FileAccess.ReadWrite) : Private.File(path);
+            }
+            catch (IOException) when (File.Exists(path))
+            {
+                return new DiskFile(path, FileMode.Open, FileAccess.ReadWrite); // somebody was faster
+            }
+        }
+
         private static void Append(string path, byte[] line)
         {
-            bool isNew = !File.Exists(path);
-            using (var file = new DiskFile(path, FileMode.OpenOrCreate, FileAccess.ReadWrite))
+            using (DiskFile file = Open(path))
             {
-                if (isNew)
-                {
-                    // Messages are in it.
-                    Posix.SetMode(path, Posix.OwnersFile);
-                }
                 for (int i = 0; i < Tries && !file.Lock(0); i++)
                 {
                     Thread.Sleep(1);

@@ -63,14 +63,8 @@ namespace Weave.Runtime
         private const int Executable = 4;
         private const int PrivateMemory = 0x22;
 
-        /// <summary>A field of <c>struct utsname</c> has so many bytes; the machine is the fifth.</summary>
-        private const int NameBytes = 65;
-
         private static bool tried;
         private static long* data;
-
-        [DllImport("libc", EntryPoint = "uname")]
-        private static extern int GetNames(byte* names);
 
         [DllImport("libc", EntryPoint = "mmap")]
         private static extern byte* GetMemory(byte* at, long length, int protection, int kind, int file, long offset);
@@ -158,29 +152,8 @@ namespace Weave.Runtime
         /// <summary>That of this machine, or null.</summary>
         private static ulong[] Code()
         {
-            if (System.IO.Path.DirectorySeparatorChar != '/' || sizeof(IntPtr) != 8)
-            {
-                return null;
-            }
-            byte* names = stackalloc byte[16 * NameBytes];
-            if (GetNames(names) != 0 || !Is(names, "Linux"))
-            {
-                return null;
-            }
-            byte* machine = names + 4 * NameBytes;
-            return Is(machine, "x86_64") ? X64 : Is(machine, "aarch64") ? Arm64 : null;
-        }
-
-        private static bool Is(byte* text, string word)
-        {
-            for (int i = 0; i < word.Length; i++)
-            {
-                if (text[i] != word[i])
-                {
-                    return false;
-                }
-            }
-            return text[word.Length] == 0;
+            Posix.Machine machine = Posix.LinuxMachine();
+            return machine == Posix.Machine.X64 ? X64 : machine == Posix.Machine.Arm64 ? Arm64 : null;
         }
     }
 }

@@ -27,6 +27,56 @@ namespace Weave.Runtime
         /// <summary>Linux's number of a thread's CPU clock has these bits below those of the thread's number, which are inverted.</summary>
         private const int ThreadClockBits = 6;
 
+        /// <summary>What runs here, where that is Linux, and a word has 64 bits.</summary>
+        internal enum Machine
+        {
+            Other,
+            X64,
+            Arm64,
+        }
+
+        /// <summary>A field of Linux's <c>struct utsname</c> has so many bytes; the machine is the fifth.</summary>
+        private const int NameBytes = 65;
+        /// <summary>Other systems have longer ones: 1,280 bytes on macOS and the BSDs.</summary>
+        private const int MostNames = 4096;
+
+        [DllImport("libc", EntryPoint = "uname")]
+        private static extern int GetNames(byte* names);
+
+        internal static Machine LinuxMachine()
+        {
+            if (System.IO.Path.DirectorySeparatorChar != '/' || sizeof(IntPtr) != 8)
+            {
+                return Machine.Other;
+            }
+            byte* names = stackalloc byte[MostNames];
+            try
+            {
+                if (GetNames(names) != 0 || !Is(names, "Linux"))
+                {
+                    return Machine.Other;
+                }
+            }
+            catch (Exception)
+            {
+                return Machine.Other;
+            }
+            byte* machine = names + 4 * NameBytes;
+            return Is(machine, "x86_64") ? Machine.X64 : Is(machine, "aarch64") ? Machine.Arm64 : Machine.Other;
+        }
+
+        private static bool Is(byte* text, string word)
+        {
+            for (int i = 0; i < word.Length; i++)
+            {
+                if (text[i] != word[i])
+                {
+                    return false;
+                }
+            }
+            return text[word.Length] == 0;
+        }
+
         [DllImport("libc", EntryPoint = "gettid")]
         private static extern int GetThread();
 

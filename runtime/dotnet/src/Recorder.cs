@@ -118,7 +118,7 @@ namespace Weave.Runtime
         {
             Lane lane = null;
             bool room = true;
-            int error = LastError.Get();
+            long error = LastError.Get();
             // An abort of the thread, which some hosts know, waits for the end of a finally.
             try
             {

@@ -85,7 +85,7 @@ namespace Weave.Runtime
             {
                 return;
             }
-            int error = LastError.Get();
+            long error = LastError.Get();
             try
             {
                 if (mask != null)

@@ -157,7 +157,7 @@ namespace Weave.Runtime
         /// <summary>All that is asked when tracing is off. Nobody looks for a trace of what a tool of the build ran.</summary>
         internal static bool On()
         {
-            int error = LastError.Get();
+            long error = LastError.Get();
             string trace = Get("weave.trace");
             bool on = trace == null ? !Host.IsDesignTool() : !Is(trace, "off");
             LastError.Set(error);

@@ -67,7 +67,14 @@ namespace Weave.Runtime
                 }
             }
             Store s = store;
-            return s == null ? Runtime.Lane.Mute : s.Lane(Thread.CurrentThread);
+            return s == null ? Runtime.Lane.Mute : Mine(s);
+        }
+
+        /// <summary>A method of its own: where there is no trace, the assembly with threads need not be opened.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static Lane Mine(Store s)
+        {
+            return s.Lane(Thread.CurrentThread);
         }
 
         /// <summary>Null if there is no trace, or none yet.</summary>

@@ -61,7 +61,7 @@ namespace Weave.Runtime
             string folder = System.IO.Path.GetDirectoryName(wanted);
             if (!string.IsNullOrEmpty(folder))
             {
-                MakeFolder(folder);
+                Private.Folder(folder);
             }
             string start = wanted.EndsWith(".wtrace", StringComparison.Ordinal)
                 ? wanted.Substring(0, wanted.Length - ".wtrace".Length) : wanted;
@@ -77,30 +77,16 @@ namespace Weave.Runtime
                 DiskFile file;
                 try
                 {
-                    file = new DiskFile(path, FileMode.CreateNew, FileAccess.ReadWrite);
+                    file = Private.File(path);
                 }
                 catch (IOException) when (File.Exists(path))
                 {
                     continue; // somebody was faster
                 }
-                // Command lines and messages are in it.
-                Posix.SetMode(path, Posix.OwnersFile);
                 file.Lock(WriterLock);
                 return new TraceFile(path, n > 1, limit, file);
             }
             throw new IOException("there are " + Names + " of that name");
-        }
-
-        /// <summary>Makes a folder and those above it, for their owner alone.</summary>
-        private static void MakeFolder(string folder)
-        {
-            if (string.IsNullOrEmpty(folder) || Directory.Exists(folder))
-            {
-                return;
-            }
-            MakeFolder(System.IO.Path.GetDirectoryName(folder));
-            Directory.CreateDirectory(folder);
-            Posix.SetMode(folder, Posix.OwnersFolder);
         }
 
         /// <summary>

@@ -5,6 +5,7 @@
                                               CoreCLR 8 or that of the .NET SDK on the PATH with the library for .NET 8
 """
 
+import ctypes
 import inspect
 import json
 import mmap
@@ -137,15 +138,28 @@ def test_own_hooks_that_fail(folder):
     equal(f"weave: hook Acme.Sql.Begin failed: System.ArgumentException: why{behind}", err[0], "the first")
     equal(f"weave: hook Acme.Sql.End failed: Programs+Silent{behind}", err[1], "one that cannot say why")
     equal(f"weave: hook Acme.Sql.Long failed: System.Exception: {'x' * 982}...{behind}", err[2], "a long one")
-    equal(1000, len(err), "each hook once, and no more than so many")
+    equal("weave: further lines are not shown here (WEAVE_LOG names a file for them)", err[-1], "the last")
+    size = len("\n".join(err[:-1]))
+    assert (32 << 10) - 200 < size < 32 << 10, f"{size} bytes on the error stream"
     t = reader.Trace(folder / "t.wtrace")
     equal((1 + 3 + 2 + 2000, 0), (t.failures, t.lost), "failures, lost records")
 
 
 def test_own_hooks_that_fail_without_a_trace(folder):
-    err = finish(folder, "OwnHooksFail", WEAVE_TRACE="off").splitlines()
-    equal(1000, len(err), "each hook once")
+    equal("", finish(folder, "OwnHooksFail", WEAVE_TRACE="off", WEAVE_LOG="log.txt"), "error stream")
+    equal(1000, len((folder / "log.txt").read_text().splitlines()), "each hook once, and no more than so many")
     assert not (folder / "t.wtrace").exists()
+
+
+def test_error_stream_that_nobody_reads(folder):
+    process = start(folder, "OwnHooksFail")
+    try:
+        process.wait(timeout=100)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError("the program waits for who reads its error stream") from None
+    equal((0, "done\n"), (process.returncode, process.stdout.read()), "how it ended")
+    process.communicate()
 
 
 def test_own_hooks_that_nest(folder):
@@ -375,7 +389,7 @@ def test_file_size_limit(folder):
 
 def test_few_descriptors(folder):
     # The host's own, and a few for the assemblies that the program and the library are; the trace needs more than that.
-    few = 44
+    few = 40
     equal("", finish(folder, "One", limits={RLIMIT_NOFILE: few}, WEAVE_TRACE="off"), "error stream, off")
     err = finish(folder, "One", limits={RLIMIT_NOFILE: few})
     if not MONO:  # which has few files open
@@ -507,7 +521,32 @@ def test_keep(folder):
     equal('weave: weave.trace.keep: "some" is not a number of traces; all is used\n', err, "message")
 
 
+def attributes_changed(folder):
+    """Begins to look at a folder; what that returns tells the files there that were made, and those whose mode was changed."""
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    created, changed = 0x100, 0x4
+    assert libc.inotify_add_watch(watch, str(folder).encode(), created | changed) >= 0
+
+    def told():
+        files = {created: [], changed: []}
+        at, events = 0, os.read(watch, 1 << 16)
+        os.close(watch)
+        while at < len(events):
+            _, what, _, length = struct.unpack_from("iIII", events, at)
+            files[what & (created | changed)].append(events[at + 16 : at + 16 + length].rstrip(b"\0").decode())
+            at += 16 + length
+        return files[created], files[changed]
+
+    return told
+
+
 def test_modes(folder):
+    # A mode that is changed behind the creation would leave a moment to others.
+    told = attributes_changed(folder)
+    finish(folder, "One", WEAVE_TRACE_POLICY="some", WEAVE_LOG="log.txt", WEAVE_TRACE=folder / "b.wtrace")
+    equal((["b.wtrace", "log.txt"], []), tuple(map(sorted, told())), "made, and changed")
+    (folder / "b.wtrace").unlink()
     finish(folder, "One", WEAVE_TRACE=folder / "a/b/t.wtrace")
     equal(["0o700", "0o700", "0o600"],
           [oct((folder / p).stat().st_mode & 0o777) for p in ("a", "a/b", "a/b/t.wtrace")], "modes")

@@ -683,6 +683,34 @@ public final class Programs {
      * Several threads, interrupted 200 times a second each while the file grows: as fast as they can, but no faster than
      * fills 2.8 GB in the time that is given.
      */
+    /** Somebody moves the trace away and puts another file in its place, while interrupts close the trace's channels. */
+    static void planted() throws Exception {
+        calls(1);
+        java.nio.file.Path trace = java.nio.file.Paths.get(System.getProperty("weave.trace"));
+        java.nio.file.Files.move(trace, trace.resolveSibling("moved"));
+        try (java.io.RandomAccessFile other = new java.io.RandomAccessFile(trace.toFile(), "rw")) {
+            other.setLength(2L << 30); // of which nothing is there
+        }
+        java.nio.file.attribute.FileTime before = java.nio.file.attribute.FileTime.fromMillis(0);
+        java.nio.file.Files.setLastModifiedTime(trace, before);
+        AtomicBoolean on = new AtomicBoolean(true);
+        Thread storm = new Thread(() -> {
+            while (on.get()) {
+                Thread.currentThread().getThreadGroup().getParent().interrupt();
+            }
+        });
+        storm.start();
+        calls(2_000_000);
+        on.set(false);
+        while (storm.isAlive()) {
+            LockSupport.parkNanos(1_000_000);
+        }
+        Thread.interrupted();
+        if (!before.equals(java.nio.file.Files.getLastModifiedTime(trace))) {
+            throw new AssertionError("the other file has changed");
+        }
+    }
+
     static void interruptedGrowth() throws Exception {
         int seconds = Integer.getInteger("test.seconds", 3);
         double pace = 2.8e9 / 2 / 48 / seconds / 1e9; // calls of a thread in a nanosecond

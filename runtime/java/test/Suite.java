@@ -104,6 +104,7 @@ public final class Suite {
             test("stopped threads", Suite::stopped);
         }
         test("truncated trace", Suite::truncated);
+        test("another file of the trace's name", Suite::planted);
         test("first hook in an overflow", Suite::firstInOverflow);
         test("losses at the end", Suite::lateLosses);
         test("thread numbers beyond 2^31", Suite::manyNumbers);
@@ -900,7 +901,20 @@ public final class Suite {
         equal(r.err, finish(folder, command(folder, "guardAlone")).err, "what is told without a trace");
         equal(r.err, finish(folder, command(folder, "guard", "-Dweave.trace=off")).err, "what is told with tracing off");
         check(list(folder).stream().noneMatch(p -> p.toString().endsWith(".wtrace")), "no trace");
-        equal(1_000L, finish(folder, command(folder, "guardMany")).err.lines().count(), "hooks that are told");
+        List<String> many = finish(folder, command(folder, "guardMany")).err.lines().toList();
+        equal("weave: further lines are not shown here (WEAVE_LOG names a file for them)", many.get(many.size() - 1), "the last line");
+        int size = String.join("\n", many.subList(0, many.size() - 1)).length();
+        check((32 << 10) - 200 < size && size < 32 << 10, size + " bytes on the error stream");
+        finish(folder, command(folder, "guardMany", "-Dweave.log=" + folder.resolve("log.txt")));
+        equal(1_000L, Files.readString(folder.resolve("log.txt")).lines().count(), "hooks that are told");
+        // Nobody reads the error stream.
+        Process unread = command(folder, "guardMany").redirectError(ProcessBuilder.Redirect.PIPE).start();
+        try {
+            check(unread.waitFor(100, TimeUnit.SECONDS), "the program waits for who reads its error stream");
+            equal(0, unread.exitValue(), "how it ended");
+        } finally {
+            unread.destroyForcibly();
+        }
     }
 
     private static void guardOverflow(Path folder) throws Exception {
@@ -1681,6 +1695,13 @@ public final class Suite {
     private static void text(java.io.ByteArrayOutputStream out, byte[] bytes) {
         number(out, bytes.length);
         out.writeBytes(bytes);
+    }
+
+    private static void planted(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "planted"));
+        check(r.err.equals("") || r.err.equals("weave: the trace cannot grow: the file was moved or changed by somebody else; what finds no room in it is counted as lost\n"), r.err);
+        Files.delete(folder.resolve("t.wtrace"));
+        Files.move(folder.resolve("moved"), folder.resolve("t.wtrace"));
     }
 
     private static void interruptedGrowth(Path folder) throws Exception {

@@ -5,7 +5,7 @@ use crate::cil::metadata::Metadata;
 use crate::cil::metadata::blob_set::BlobSet;
 use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::heaps::put_compressed;
-use crate::cil::metadata::schema::{self, table};
+use crate::cil::metadata::schema::{self, column, table};
 use crate::cil::metadata::tables::token;
 use crate::error::{Error, Kind, Result};
 
@@ -193,6 +193,20 @@ impl Additions {
         let mut counts = self.counts;
         counts[usize::from(table::FIELD)] += self.fields.len() as u32;
         counts
+    }
+
+    /// The names of added assembly references without a strong name. For as long as the heaps are there.
+    pub fn unsigned_references(&self) -> Vec<String> {
+        use column::assembly_ref::{NAME, PUBLIC_KEY_OR_TOKEN};
+        let rows = self.rows_of(table::ASSEMBLY_REF);
+        let unsigned = rows.filter(|row| row[PUBLIC_KEY_OR_TOKEN] == 0);
+        let names = unsigned.map(|row| {
+            let at = row[NAME].saturating_sub(self.string_base) as usize;
+            let name = self.strings.get(at..).unwrap_or_default();
+            let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+            String::from_utf8_lossy(name).into_owned()
+        });
+        names.collect()
     }
 
     /// The rows added to a table, in order.

@@ -275,6 +275,7 @@ fn kind(warning: &cil::Warning) -> WarningKind {
         | W::PublicKeyChanged { .. }
         | W::AuthenticodeRemoved
         | W::Netmodule => WarningKind::SignatureRemoved,
+        W::Unsigned(_) => WarningKind::LibraryUnsigned,
         W::ReadyToRunDropped => WarningKind::NativeCodeDropped,
         W::TailCalls(_) => WarningKind::TailCallsDropped,
         W::WindowsPdb | W::MonoSymbols | W::OtherPdb | W::UnreadablePdb(_) => {

@@ -14,12 +14,6 @@ namespace Weave.Runtime
         /// <summary>The question that throws nothing; null where the host does not have it.</summary>
         private static readonly Func<bool> SufficientStack = Find<Func<bool>>(typeof(RuntimeHelpers), "TryEnsureSufficientExecutionStack");
 
-        // .NET Core 3.0, 3.0 and 7; the runtime's own method of .NET Core 3.0.
-        private static readonly Func<long> Queue = Find<Func<long>>(typeof(ThreadPool), "get_PendingWorkItemCount");
-        private static readonly Func<bool, long> Allocation = Find<Func<bool, long>>(typeof(GC), "GetTotalAllocatedBytes");
-        private static readonly Func<TimeSpan> PauseTime = Find<Func<TimeSpan>>(typeof(GC), "GetTotalPauseDuration");
-        private static readonly Func<uint> ExceptionCount = Find<Func<uint>>(typeof(Exception), "GetExceptionCount");
-
         private static bool Collectible()
         {
             try
@@ -179,22 +173,32 @@ namespace Weave.Runtime
         /// <summary>In ticks of 100 ns.</summary>
         internal static long Pauses()
         {
-            return PauseTime == null ? -1 : PauseTime().Ticks;
+            return Newer.PauseTime == null ? -1 : Newer.PauseTime().Ticks;
         }
 
         internal static long PoolQueue()
         {
-            return Queue == null ? -1 : Queue();
+            return Newer.Queue == null ? -1 : Newer.Queue();
         }
 
         internal static long Exceptions()
         {
-            return ExceptionCount == null ? -1L : ExceptionCount();
+            return Newer.ExceptionCount == null ? -1L : Newer.ExceptionCount();
         }
 
         internal static long Allocated()
         {
-            return Allocation == null ? -1 : Allocation(false);
+            return Newer.Allocation == null ? -1 : Newer.Allocation(false);
+        }
+
+        /// <summary>What newer hosts measure. A class of its own: another assembly is opened for it, where there may be no file left to open.</summary>
+        private static class Newer
+        {
+            // .NET Core 3.0, 3.0 and 7; the runtime's own method of .NET Core 3.0.
+            internal static readonly Func<long> Queue = Find<Func<long>>(typeof(ThreadPool), "get_PendingWorkItemCount");
+            internal static readonly Func<bool, long> Allocation = Find<Func<bool, long>>(typeof(GC), "GetTotalAllocatedBytes");
+            internal static readonly Func<TimeSpan> PauseTime = Find<Func<TimeSpan>>(typeof(GC), "GetTotalPauseDuration");
+            internal static readonly Func<uint> ExceptionCount = Find<Func<uint>>(typeof(Exception), "GetExceptionCount");
         }
 
         /// <summary>A static method; null where there is none.</summary>

@@ -8,6 +8,8 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -47,6 +49,17 @@ final class Private {
             return file.createNewFile(); // whose message says why it cannot be
         } catch (LinkageError oldAndroid) {
             return file.createNewFile();
+        }
+    }
+
+    /** What tells a file from all others, whatever their names; null where that is not known. */
+    static Object key(File file) {
+        try {
+            return Files.readAttributes(file.toPath(), BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).fileKey();
+        } catch (Exception gone) {
+            return null;
+        } catch (LinkageError oldAndroid) {
+            return null;
         }
     }
 

@@ -25,6 +25,7 @@ final class TraceFile {
     private static final int PAGE = 4_096;
     private static final int INTERRUPTS = 100;
     private static final int NAMES = 10_000;
+    private static final String CHANGED = "the file was moved or changed by somebody else";
 
     /** Each file that this process writes has a property of this name and its own, which all copies of the library see. */
     private static final String OWN = "weave.trace.file:";
@@ -32,6 +33,8 @@ final class TraceFile {
     final Gate gate = new Gate();
     final File path;
     private final long limit;
+    /** What tells the file from others that may get its name; null where nothing does. */
+    private final Object key;
     /** Open as long as the process lives, but for interrupts: the lock goes with it. */
     private RandomAccessFile file;
     /** For writing ahead: whose position is nobody else's. */
@@ -49,6 +52,7 @@ final class TraceFile {
     private TraceFile(File path, long limit) {
         this.path = path;
         this.limit = limit;
+        key = Private.key(path);
     }
 
     /** Creates a file; if there is one of that name, one with a number behind its name. */
@@ -123,7 +127,7 @@ final class TraceFile {
 
     private ByteBuffer ahead(int most, Thread self) throws IOException {
         if (aheadFile == null) {
-            aheadFile = new RandomAccessFile(path, "rw");
+            aheadFile = open();
         }
         ByteBuffer piece = null;
         long end;
@@ -153,6 +157,23 @@ final class TraceFile {
         return channel.map(FileChannel.MapMode.READ_WRITE, size, want);
     }
 
+    /** Another file that has the name by now is somebody else's, and stays as it is. */
+    private RandomAccessFile open() throws IOException {
+        if (!isOwn()) {
+            throw new IOException(CHANGED);
+        }
+        RandomAccessFile opened = new RandomAccessFile(path, "rw");
+        if (!isOwn()) { // it came in between
+            opened.close();
+            throw new IOException(CHANGED);
+        }
+        return opened;
+    }
+
+    private boolean isOwn() {
+        return key == null || key.equals(Private.key(path));
+    }
+
     /** A part of a map that is nobody else's from here on. Nothing is written yet, and nothing may be touched. */
     private ByteBuffer reserve(int most) throws IOException {
         // A channel closes itself when its thread is interrupted, which is none of its business here.
@@ -180,10 +201,10 @@ final class TraceFile {
 
     private ByteBuffer part(int most) throws IOException {
         if (path.length() < size) {
-            throw new IOException("the file was moved or changed by somebody else");
+            throw new IOException(CHANGED);
         }
         if (file == null) {
-            RandomAccessFile next = new RandomAccessFile(path, "rw");
+            RandomAccessFile next = open();
             try {
                 next.getChannel().tryLock(WRITER, 1, false);
             } catch (IOException unsupported) {
