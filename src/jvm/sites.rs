@@ -4,10 +4,11 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
+use crate::aspect::pointcut::is_generated;
 use crate::bytes::{modified_utf8, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
-use crate::jvm::insn::{self, op};
+use crate::jvm::insn::{self, Insn, op};
 use crate::jvm::pool::tag;
 use crate::jvm::signature;
 
@@ -61,9 +62,16 @@ pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'
     let Some(code) = class.code(method)? else {
         return Ok(());
     };
-    let mut pc = 0;
+    let (mut pc, mut looked) = (0, 0);
     while (pc as usize) < code.insns.len() {
         let insn = insn::at(code.insns, pc).map_err(|e| e.offset_by(code.offset))?;
+        if let Some(end) = end_of_look(class, code.insns, insn) {
+            looked = end;
+        }
+        if pc < looked {
+            pc += insn.len;
+            continue;
+        }
         let how = match insn.opcode {
             op::INVOKEVIRTUAL => Some(Ok(CallHow::Virtual)),
             op::INVOKEINTERFACE => Some(Ok(CallHow::Interface)),
@@ -98,4 +106,36 @@ pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'
         pc += insn.len;
     }
     Ok(())
+}
+
+/// Where a look for null ends that weaving put in front of a redirected call: the call in it is redirected already.
+fn end_of_look(class: &Class<'_>, insns: &[u8], insn: Insn) -> Option<u32> {
+    let pc = insn.pc as usize;
+    let is_look = insn.opcode == op::IFNONNULL
+        && insns.get(pc + 3) == Some(&op::DUP)
+        && pc
+            .checked_sub(1)
+            .is_some_and(|above| insns[above] == op::DUP);
+    if !is_look {
+        return None;
+    }
+    let end = insn::branch_target(insns, insn).ok()?;
+    if end <= insn.pc {
+        return None;
+    }
+    let mut pc = end;
+    loop {
+        let insn = insn::at(insns, pc).ok()?;
+        match insn.opcode {
+            // Loads and stores of variables, and the null that some are given.
+            op::ACONST_NULL | 21..=45 | 54..=78 | op::WIDE => pc += insn.len,
+            op::INVOKESTATIC => break,
+            _ => return None,
+        }
+    }
+    let at = pc as usize;
+    let index = u16::from_be_bytes([insns[at + 1], insns[at + 2]]);
+    let (owner, ..) = class.pool.member(index).ok()?;
+    let owner = class.pool.class_name(owner).ok()?;
+    is_generated(&mutf8(owner)).then_some(end)
 }
