@@ -962,7 +962,8 @@ fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
     if point.result == point.owner {
         return false;
     }
-    match hierarchy.above(&owner.name) {
+    // What the input and references say: the platform's own structs are made and held like classes.
+    match hierarchy.supertypes.get(&owner.name) {
         Some(supertypes) => supertypes.iter().any(|ty| **ty == *"System.ValueType"),
         None => !is_platform(&owner.scope),
     }
