@@ -83,14 +83,17 @@ def main():
             folder.mkdir()
         copy_tree(tree)
         tests = chosen(scope, built)
-        for name in (*tests, "weave.bin"):
+        for name in tests:
             shutil.copy2(built[name], programs / name)
+        command = programs / "command" / "weave"
+        command.parent.mkdir()
+        shutil.copy2(built["weave.bin"], command)
         make_locale(outer / "locale")
         env = {name: value for name, value in os.environ.items() if not name.startswith("CARGO")}
         env.update(
             CARGO_MANIFEST_DIR=str(tree),
             CARGO_TARGET_TMPDIR=str(temporary),
-            WEAVE_TESTED=str(programs / "weave.bin"),
+            WEAVE_TESTED=str(command),
             JAVA_HOME=str(jdk),
             PATH=f"{jdk}/bin:{env['PATH']}",
             LOCPATH=str(outer / "locale"),
