@@ -168,7 +168,7 @@ pub enum WarningKind {
     NothingTaken,
     /// Nothing says whether structs of other assemblies are ref structs, so values of them are left out.
     StructsUnknown,
-    /// What a rule says with `?` is so nowhere.
+    /// A word with `?` in a rule fits no method.
     InVain,
     /// A library of hooks has no strong name, and an assembly that calls it has one.
     LibraryUnsigned,

@@ -1162,7 +1162,7 @@ namespace Weave.Runtime
                 try
                 {
                     bool room = Stack.HasRoom();
-                    // One that was told without its message is so to the end.
+                    // An exception that was recorded without its message stays so in the frames above.
                     bool told = news != null && Secrets.Tells(id) && !(silenced && !IsNew(news));
                     long[] details = value ?? (news == null ? Nothing : Format.ExceptionEscape(news, room && told));
                     if (Write(kind, id, now, mark, call, details, room, weight) && news != null)

@@ -906,7 +906,7 @@ public final class Suite {
         int size = String.join("\n", many.subList(0, many.size() - 1)).length();
         check((32 << 10) - 200 < size && size < 32 << 10, size + " bytes on the error stream");
         finish(folder, command(folder, "guardMany", "-Dweave.log=" + folder.resolve("log.txt")));
-        equal(1_000L, Files.readString(folder.resolve("log.txt")).lines().count(), "hooks that are told");
+        equal(1_000L, Files.readString(folder.resolve("log.txt")).lines().count(), "lines about hooks that failed");
         // Nobody reads the error stream.
         Process unread = command(folder, "guardMany").redirectError(ProcessBuilder.Redirect.PIPE).start();
         try {

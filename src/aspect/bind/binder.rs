@@ -260,8 +260,8 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// The calls that tell the hook library what is left out of texts, in front of all that is recorded. A mask that goes with a value
-    /// at the start is told by that, unless code of the program's runs before.
+    /// The calls that tell the hook library what is left out of texts, in front of all that is recorded. A value that is recorded at
+    /// the start brings its mask itself: it needs no such call, unless the program's own code runs before it.
     fn hold(
         &self,
         aspects: &[(Meets<'_>, bool)],
