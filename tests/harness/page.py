@@ -322,6 +322,23 @@ def pool(score, browser, folder):
     look.page.close()
 
 
+def ties(score, browser, folder):
+    """A time that lies just between two roundings is the same in the page as in the report's text."""
+    trace, file = folder / "ties.wtrace", folder / "ties.html"
+    made = MadeTrace(trace, "ties")
+    for method, ns in ((1, 13_250), (2, 13_350), (3, 1_125), (4, 1_375), (5, 12_250_000)):
+        made.call(ENTER, 100, method)
+        made.call(EXIT, ns, method)
+    made.close()
+    run([weave_binary(), "report", trace, "--html", file])
+    text = run([weave_binary(), "report", trace]).stdout
+    look = Looked(browser, file)
+    cells = [line.split("\t") for line in look.rows()]
+    missing = [cell[0] for cell in cells if cell[0] not in text]
+    score.check("times between two roundings are the report's", len(cells) == 5 and not missing, f"{missing} in {text}" if missing else str(cells))
+    look.page.close()
+
+
 def sampled(score, browser, folder):
     """Calls that stand for others: table, tree and flame graph count them so and say it, also of a range; the timeline shows what was recorded."""
     trace, file = folder / "sampled.wtrace", folder / "sampled.html"
@@ -477,6 +494,7 @@ def body():
         compared(score, browser, folder, traces[0], traces[-1])
         twins(score, browser, folder, traces[0])
         pool(score, browser, folder)
+        ties(score, browser, folder)
         sampled(score, browser, folder)
         many(score, browser, folder)
         browser.close()

@@ -19,6 +19,11 @@
 
   // ---- numbers as people read them ----
   const count = n => n.toLocaleString('en-US');
+  // As `weave report` rounds: what lies exactly between two numbers becomes the even one, where toFixed takes the larger.
+  function fixed(n, digits) {
+    const text = n.toFixed(digits), between = Math.abs(n * 2 ** (digits + 1) % 2) === 1;
+    return between && text.at(-1) % 2 ? (n - Math.sign(n) / 10 ** digits / 2).toFixed(digits) : text;
+  }
   function time(ns) {
     if (ns == null) return '-';
     if (ns < 0) return '-' + time(-ns);
@@ -28,25 +33,25 @@
     if (s >= 120) return `${Math.floor(s / 60)}m ${two(s % 60)}s`;
     for (const [unit, name] of [[1e3, 'µs'], [1e6, 'ms'], [1e9, 's']]) {
       const value = ns / unit;
-      if (value < 999.5 || name === 's') return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0) + ' ' + name;
+      if (value < 999.5 || name === 's') return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0) + ' ' + name;
     }
   }
   function bytes(n) {
     const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB'];
     let at = 0;
     while (n >= 999.5 && at + 1 < units.length) { n /= 1e3; at++; }
-    return n.toFixed(!at ? 0 : n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + ' ' + units[at];
+    return fixed(n, !at ? 0 : n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + ' ' + units[at];
   }
   // A moment, to be told from one that is `step` later.
   function moment(ns, step) {
     const [unit, name] = ns >= 999.5e6 ? [1e9, 's'] : ns >= 999.5e3 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
     const digits = Math.ceil(Math.log10(unit / Math.max(1, step)) - 1e-9);
-    return (ns / unit).toFixed(Math.min(9, Math.max(0, digits))) + ' ' + name;
+    return fixed(ns / unit, Math.min(9, Math.max(0, digits))) + ' ' + name;
   }
   // Marks a number that is an estimate.
   const about = (words, is) => (is ? '~' : '') + words;
   const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
-  const percent = (part, whole) => whole ? (part * 100 / whole).toFixed(1) + '%' : '0.0%';
+  const percent = (part, whole) => whole ? fixed(part * 100 / whole, 1) + '%' : '0.0%';
   const shortName = label => {
     const name = label.split('(')[0], parts = name.split('.');
     return parts.slice(-2).join('.') || name;
@@ -650,7 +655,7 @@
       words.textContent = `${time(until - from)} in view` + (line.calls < line.all_calls ? ` · ${count(line.calls)} of ${count(line.all_calls)} calls: those of ${time(line.least_ns)} and more` : '');
       draw.dataset.drawn = drawn;
     }
-    const amount = (unit, value) => unit === 'ns' ? time(value) : unit === 'bytes' ? bytes(value) : value < 100 && value % 1 ? value.toFixed(2) : count(Math.round(value));
+    const amount = (unit, value) => unit === 'ns' ? time(value) : unit === 'bytes' ? bytes(value) : value < 100 && value % 1 ? fixed(value, 2) : count(Math.round(value));
     function chart(pen, w, scale, series, top) {
       const room = CHART - 16, low = top + CHART - 3, y = value => low - (series.most ? value / series.most * room : 0);
       pen.fillStyle = colours.bar;
@@ -1110,12 +1115,12 @@
       const [x, z] = [m.before, m.after].map(side => side?.[field] == null ? '-' : about(show(side[field]), side.estimated_from));
       return x === z ? z : `${x} → ${z}`;
     };
-    const change = m => !m.before ? 'new' : !m.after ? 'gone' : m.self_change_ns == null ? 'counted' : m.self_change_percent == null ? '' : (m.self_change_percent > 0 ? '+' : '') + m.self_change_percent.toFixed(1) + '%';
+    const change = m => !m.before ? 'new' : !m.after ? 'gone' : m.self_change_ns == null ? 'counted' : m.self_change_percent == null ? '' : (m.self_change_percent > 0 ? '+' : '') + fixed(m.self_change_percent, 1) + '%';
     const tone = m => m.self_change_ns == null || Math.abs(m.self_change_percent ?? 100) < 1 && m.before && m.after ? 'dim' : m.self_change_ns > 0 ? 'bad' : 'good';
     const columns = [
       ['change', 'change', m => Math.abs(m.self_change_ns), m => make('span', { className: tone(m), textContent: (m.self_change_ns > 0 ? '+' : '') + time(m.self_change_ns) })],
       ['change%', 'change%', m => Math.abs(m.self_change_percent ?? 1e9), m => make('span', { className: tone(m), textContent: change(m) })],
-      ...(test.methods ? [['p', 'p', m => m.p == null ? -1 : 1 - m.p, m => m.p == null ? '-' : (m.p < 1e-4 ? '<0.0001' : m.p.toFixed(4)) + (m.differs ? ' *' : '')]] : []),
+      ...(test.methods ? [['p', 'p', m => m.p == null ? -1 : 1 - m.p, m => m.p == null ? '-' : (m.p < 1e-4 ? '<0.0001' : fixed(m.p, 4)) + (m.differs ? ' *' : '')]] : []),
       ['self', 'self', m => m.after?.self_ns, m => both(m, 'self_ns', time)],
       ['total', 'total', m => m.after?.total_ns, m => both(m, 'total_ns', time)],
       ['calls', 'calls', m => m.after?.calls, m => both(m, 'calls', count)],
