@@ -28,6 +28,7 @@ mod mapping;
 mod pipeline;
 mod printable;
 mod signing;
+mod spans;
 mod switches;
 mod symbols;
 mod trace;

@@ -15,6 +15,7 @@ use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matched, TypeMatcher, 
 use crate::aspect::rules::hook::Word;
 use crate::aspect::rules::model::{At, OwnHooks};
 use crate::error::Result as CrateResult;
+use crate::spans::SpanRule;
 use crate::switches::{Switch, Switches, says};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
@@ -110,6 +111,18 @@ pub struct Meant {
     pub aspects: Vec<u32>,
 }
 
+/// A method whose calls begin a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Its type and index, as in [`Planned`].
+    pub place: (u32, u32),
+    /// They are spans, of which a rule says this.
+    pub span: Option<Arc<SpanRule>>,
+}
+
+/// The id of such a method, and what a rule says of its spans.
+pub type RootId = (u32, Option<Arc<SpanRule>>);
+
 /// What to weave in one artifact, ascending by type and index.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -125,8 +138,8 @@ pub struct Plan {
     pub meant: Vec<Meant>,
     /// The own hooks of methods; methods that have the same share them.
     pub bound: Vec<Arc<Bound>>,
-    /// The methods whose calls begin a trace, by type and index.
-    pub roots: Vec<(u32, u32)>,
+    /// The methods whose calls begin a trace.
+    pub roots: Vec<Root>,
     /// The methods that can be switched, by type and index, and by which aspects.
     pub switched: Vec<((u32, u32), Switches)>,
     /// The calls that are redirected, ascending.
@@ -189,9 +202,10 @@ impl Plan {
     }
 
     /// The ids of the methods whose calls begin a trace, ascending.
-    pub fn root_ids(&self) -> Vec<u32> {
-        let ids = self.roots.iter().filter_map(|&place| self.id(place));
-        let mut ids: Vec<u32> = ids.collect();
+    pub fn root_ids(&self) -> Vec<RootId> {
+        let ids = self.roots.iter();
+        let ids = ids.filter_map(|root| Some((self.id(root.place)?, root.span.clone())));
+        let mut ids: Vec<RootId> = ids.collect();
         ids.sort_unstable();
         ids
     }
@@ -350,8 +364,9 @@ pub struct Planner<'a> {
     switches: Vec<Option<Arc<Switch>>>,
     /// Those that take a method together.
     together: FxHashMap<Vec<u32>, Switches>,
-    /// The hooks of methods that have no others, by what they say if they are switched, and whether they end later than they return.
-    alike: FxHashMap<(Option<i32>, bool), u32>,
+    /// The hooks of methods that have no others, by what they say if they are switched, whether they end later than they return, and
+    /// what their spans are.
+    alike: FxHashMap<(Option<i32>, bool, Option<SpanRule>), u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -418,6 +433,7 @@ impl Planner<'_> {
         &mut self,
         method: &Method<'_>,
         (advice, switched): (Advice, Option<i32>),
+        span: Option<&SpanRule>,
     ) -> Option<Option<u32>> {
         let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
             return None;
@@ -436,6 +452,7 @@ impl Planner<'_> {
             is_async: method.kinds.intersects(Kinds::ASYNC),
             keeps_body: method.details.keeps_body(),
             switched,
+            span,
             texts: match advice.only(Advice::LIBRARY) {
                 Advice(0) => &[],
                 _ => self.matcher.matcher().texts(),
@@ -776,6 +793,18 @@ impl Planner<'_> {
         }
     }
 
+    /// What the first aspect says that makes spans of a method's calls.
+    fn span(&self, method: &Method<'_>) -> Option<Arc<SpanRule>> {
+        let (_, matcher) = self.current.as_ref()?;
+        let mut span = None;
+        matcher.each_aspect(method, &mut |aspect, said| {
+            if said.is_ok() && span.is_none() {
+                span = self.matcher.matcher().span(aspect).cloned();
+            }
+        });
+        span
+    }
+
     /// The aspects that switch a method; none where it stays as it is, whatever is switched.
     fn switches(&mut self, method: &Method<'_>, advice: Advice) -> Option<Switches> {
         let (false, Some((_, matcher))) = (self.switches.is_empty(), &self.current) else {
@@ -825,11 +854,42 @@ impl Planner<'_> {
             Advice::COUNT => 2,
             _ => 0,
         };
-        let says = says(mode, switches);
+        self.bind_said(method, advice, says(mode, switches), None)
+    }
+
+    /// Binds the hooks of a method that says so much to the hook library, with its own: their place in the plan.
+    fn bind_said(
+        &mut self,
+        method: &Method<'_>,
+        advice: Advice,
+        says: i32,
+        span: Option<&SpanRule>,
+    ) -> Option<u32> {
         if advice.has(Advice::OWN) {
-            return self.bind(method, (advice, Some(says))).flatten();
+            return self.bind(method, (advice, Some(says)), span).flatten();
         }
-        self.bind_alike(method, (advice, Some(says)))
+        self.bind_alike(method, (advice, Some(says)), span)
+    }
+
+    /// Binds the hooks of a method whose calls are spans.
+    fn bind_span(
+        &mut self,
+        method: &Method<'_>,
+        advice: Advice,
+        (switches, span): (Option<&Switches>, &SpanRule),
+    ) -> Option<u32> {
+        // What no switch is about is on at any level.
+        let says = switches.map_or(0, |switches| says(0, switches));
+        self.bind_said(method, advice, says, Some(span))
+    }
+
+    /// Whether hooks of their own begin and end a method's spans: on the JVM and in dex files. In .NET the plain pair does, and the
+    /// context is the platform's.
+    fn is_span_hooked(&self, method: &Method<'_>, verdict: Verdict) -> bool {
+        let own = self.own.as_ref();
+        own.is_some_and(|own| own.binder.language == Language::Java)
+            && !method.kinds.intersects(Kinds::ASYNC)
+            && matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ALL))
     }
 
     /// Binds the hooks of a method that has none of its own: their place in the plan.
@@ -837,12 +897,14 @@ impl Planner<'_> {
         &mut self,
         method: &Method<'_>,
         (advice, switched): (Advice, Option<i32>),
+        span: Option<&SpanRule>,
     ) -> Option<u32> {
-        let like = (switched, method.kinds.intersects(Kinds::ASYNC));
+        let is_async = method.kinds.intersects(Kinds::ASYNC);
+        let like = (switched, is_async, span.cloned());
         if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }
-        let place = self.bind(method, (advice, switched)).flatten()?;
+        let place = self.bind(method, (advice, switched), span).flatten()?;
         self.alike.insert(like, place);
         Some(place)
     }
@@ -1065,8 +1127,13 @@ impl Visitor for Planner<'_> {
         }
         let mut has_calls = false;
         let verdict = matcher.method(method, &mut self.plan.matched);
+        let mut span = None;
         if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
-            self.plan.roots.push((ty, index));
+            span = self.span(method);
+            self.plan.roots.push(Root {
+                place: (ty, index),
+                span: span.clone(),
+            });
         }
         let verdict = match verdict {
             Verdict::Weave(advice) if advice.has(Advice::CALLS) => {
@@ -1090,7 +1157,20 @@ impl Visitor for Planner<'_> {
             Verdict::Weave(advice) => self.switches(method, advice),
             _ => None,
         };
+        let span = span.filter(|_| self.is_span_hooked(method, verdict));
         let (verdict, bound) = match (verdict, &switches) {
+            (Verdict::Weave(advice), switches) if let Some(span) = &span => {
+                let of_span = (switches.as_ref(), &**span);
+                let Some(place) = self.bind_span(method, advice, of_span) else {
+                    return; // the job fails for it
+                };
+                if let Some(switches) = switches {
+                    let switches = Arc::clone(switches);
+                    self.plan.switched.push(((ty, index), switches));
+                }
+                let advice = advice.without(Advice::LIBRARY).with(Advice::OWN);
+                (Verdict::Weave(advice), Some(place))
+            }
             (Verdict::Weave(advice), Some(switches)) => {
                 let Some(place) = self.bind_switched(method, advice, switches) else {
                     return; // the job fails for it
@@ -1108,7 +1188,7 @@ impl Visitor for Planner<'_> {
                 (Verdict::Weave(advice), Some(place))
             }
             (Verdict::Weave(advice), None) if advice.has(Advice::OWN) => {
-                match self.bind(method, (advice, None)) {
+                match self.bind(method, (advice, None), None) {
                     Some(Some(place)) => (verdict, Some(place)),
                     // Its aspects pass over it, but for what they record.
                     Some(None) => match advice.without(Advice::OWN) {
@@ -1119,7 +1199,7 @@ impl Visitor for Planner<'_> {
                 }
             }
             (Verdict::Weave(advice), None) if self.tells_texts(advice) => {
-                let Some(place) = self.bind_alike(method, (advice, None)) else {
+                let Some(place) = self.bind_alike(method, (advice, None), None) else {
                     return; // the job fails for it
                 };
                 (Verdict::Weave(advice.with(Advice::OWN)), Some(place))

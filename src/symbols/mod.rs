@@ -9,6 +9,7 @@ mod parameters;
 use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::dotnet_names::{self, Shown};
 use crate::error::{Error, Kind, Result};
+use crate::spans::{self, SpanRule};
 use crate::switches::{self, Level, MOST_SAMPLED, Sampling, Switch, Switches};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
@@ -29,6 +30,8 @@ const VERSION_WITH_VALUES: u16 = 2;
 const VERSION_WITH_ROOTS: u16 = 3;
 /// Version of a map that says what can be switched: earlier readers do not know [`TAG_ASPECTS`].
 const VERSION_WITH_SWITCHES: u16 = 4;
+/// Version of a map that says what is a span: earlier readers do not know [`TAG_SPAN`].
+const VERSION_WITH_SPANS: u16 = 5;
 /// Where artifacts that are not packed into others carry their map (an apk, the library's jar). In a jar or folder of classes
 /// this member only names the map ([`Carried`]); earlier versions left the map itself there.
 pub const MEMBER: &str = "META-INF/weave/symbols";
@@ -103,6 +106,7 @@ const TAG_VALUES: u8 = 9;
 const TAG_ROOT: u8 = 10;
 const TAG_ASPECTS: u8 = 11;
 const TAG_SWITCHED: u8 = 12;
+const TAG_SPAN: u8 = 13;
 /// Beside an aspect's level: the program itself decides about it, and a time follows.
 const AUTO: u32 = 1 << 4;
 /// Its calls are sampled, and a number follows: one of so many, or so many a second.
@@ -408,6 +412,18 @@ impl Writer {
         self.end_block_if_full();
     }
 
+    /// Calls of this method, whose entry was given before, are spans.
+    pub fn span(&mut self, id: u32, rule: &SpanRule) {
+        self.needs(VERSION_WITH_SPANS);
+        self.payload.push(TAG_SPAN);
+        put_uleb32(&mut self.payload, id);
+        put_uleb32(&mut self.payload, rule.kind.number());
+        for text in [&rule.name, &rule.once, &rule.error, &rule.when, &rule.scope] {
+            self.str(text);
+        }
+        self.end_block_if_full();
+    }
+
     /// These aspects switch a method.
     pub fn switched(&mut self, id: u32, by: &Switches) {
         match self.switched.get_mut(by) {
@@ -585,6 +601,9 @@ impl Writer {
             if symbol.root {
                 self.root(id);
             }
+            if let Some(rule) = symbols.span(id) {
+                self.span(id, rule);
+            }
             if let Some(by) = symbols.switched(id) {
                 self.switched(id, by);
             }
@@ -699,6 +718,8 @@ pub struct Symbols {
     /// About how much memory those take.
     values_size: usize,
     has_roots: bool,
+    /// What rules say of the methods whose calls are spans.
+    spans: FxHashMap<u32, Arc<SpanRule>>,
     /// What switches the methods that can be switched.
     switched: FxHashMap<u32, Switches>,
     has_sampled: bool,
@@ -726,11 +747,11 @@ impl Symbols {
             return Err(Error::malformed(0, "not a symbols map"));
         }
         let version = header.le_u16()?;
-        if !(VERSION..=VERSION_WITH_SWITCHES).contains(&version) {
+        if !(VERSION..=VERSION_WITH_SPANS).contains(&version) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_SWITCHES}"
+                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_SPANS}"
                 ),
             ));
         }
@@ -856,6 +877,30 @@ impl Symbols {
                         self.has_roots = true;
                     }
                 }
+                TAG_SPAN => {
+                    let id = cursor.uleb32()?;
+                    let kind = spans::Kind::of(cursor.uleb32()?).ok_or_else(|| {
+                        Error::malformed(at, "unknown kind of spans in a symbols map")
+                    })?;
+                    let mut texts: [Box<str>; 5] = Default::default();
+                    for one in &mut texts {
+                        *one = text(&mut cursor)?.into();
+                        self.values_size += one.len() + NUMBERED;
+                    }
+                    if self.values_size > MAX_NAMES {
+                        return Err(Error::malformed(at, "too many spans in a symbols map"));
+                    }
+                    let [name, once, error, when, scope] = texts;
+                    let rule = SpanRule {
+                        kind,
+                        name,
+                        once,
+                        error,
+                        when,
+                        scope,
+                    };
+                    self.spans.entry(id).or_insert_with(|| Arc::new(rule));
+                }
                 TAG_ASPECTS => {
                     place.aspects.clear();
                     for _ in 0..cursor.uleb32()? {
@@ -977,6 +1022,9 @@ impl Symbols {
         for (id, names) in other.values {
             self.values.entry(id).or_insert(names);
         }
+        for (id, rule) in other.spans {
+            self.spans.entry(id).or_insert(rule);
+        }
         for (id, by) in other.switched {
             self.switched.entry(id).or_insert(by);
         }
@@ -1025,6 +1073,16 @@ impl Symbols {
     /// Whether a rule says of some method that its calls begin a trace.
     pub fn has_roots(&self) -> bool {
         self.has_roots
+    }
+
+    /// What a rule says of a method whose calls are spans.
+    pub fn span(&self, id: u32) -> Option<&Arc<SpanRule>> {
+        self.spans.get(&id)
+    }
+
+    /// Whether calls of some method are spans.
+    pub fn has_spans(&self) -> bool {
+        !self.spans.is_empty()
     }
 
     /// The aspects that switch a method; `None` if it cannot be switched.

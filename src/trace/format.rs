@@ -90,6 +90,11 @@ pub const ESCAPE_SLOW: u8 = 12;
 /// Escape type: the next call is the outermost of a sampled tree.
 pub const ESCAPE_SAMPLED: u8 = 13;
 
+/// Escape type: the next call is a span ("Spans").
+pub const ESCAPE_SPAN: u8 = 14;
+/// Escape type: the thread runs in another context from here on.
+pub const ESCAPE_CONTEXT: u8 = 15;
+
 /// Escape type: the next call record is of a logical call ("Logical calls").
 pub const ESCAPE_LOGICAL: u8 = 16;
 /// Escape type: a logical call begins, and does not run yet.
@@ -113,6 +118,11 @@ pub const VALUE_CUT: u8 = 1;
 pub const VALUE_MASKED: u8 = 2;
 /// VALUE flag: it is of the end of the call.
 pub const VALUE_OF_END: u8 = 4;
+/// VALUE flag: it is of the entry span of the context, and of no call.
+pub const VALUE_OF_ENTRY: u8 = 8;
+
+/// SPAN and CONTEXT flag, beside those of W3C in the low byte: the parent is of another process.
+pub const SPAN_REMOTE: u64 = 1 << 8;
 
 /// Header flag: the process ended in an orderly way.
 pub const FLAG_ORDERLY: u32 = 1;
@@ -374,6 +384,14 @@ pub enum Escape<'a> {
         /// How many calls it stands for.
         weight: u64,
     },
+    /// The next enter record is of a call that is a span.
+    Span {
+        /// Method id.
+        id: u32,
+        span: SpanContext,
+    },
+    /// The thread runs below this span from here on; below none, where its id is 0.
+    Context(SpanContext),
     /// The next call record is of a logical call.
     Logical {
         /// [`LOGICAL_FIRST`] and others.
@@ -403,6 +421,17 @@ pub enum Escape<'a> {
     },
     /// A type that this reader does not know, or a payload too short for its type.
     Unknown(u8),
+}
+
+/// A span, and so the context of what runs below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpanContext {
+    pub trace: u128,
+    pub span: u64,
+    /// 0: it begins a trace, or nothing is said of it.
+    pub parent: u64,
+    /// Those of W3C Trace Context in the low byte, and [`SPAN_REMOTE`].
+    pub flags: u64,
 }
 
 /// A value as it lies in the trace.
@@ -650,6 +679,21 @@ impl<'a> Decoder<'a> {
                 id: argument,
                 weight: c.le_u64().ok()?,
             },
+            ESCAPE_SPAN => Escape::Span {
+                id: argument,
+                span: SpanContext {
+                    trace: trace_id(&mut c)?,
+                    span: c.le_u64().ok()?,
+                    parent: c.le_u64().ok()?,
+                    flags: c.le_u64().ok()?,
+                },
+            },
+            ESCAPE_CONTEXT => Escape::Context(SpanContext {
+                trace: trace_id(&mut c)?,
+                span: c.le_u64().ok()?,
+                parent: 0,
+                flags: c.le_u64().ok()?,
+            }),
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,
@@ -668,6 +712,12 @@ impl<'a> Decoder<'a> {
             _ => return None,
         })
     }
+}
+
+/// The high half, then the low one.
+fn trace_id(c: &mut Cursor<'_>) -> Option<u128> {
+    let (high, low) = (c.le_u64().ok()?, c.le_u64().ok()?);
+    Some(u128::from(high) << 64 | u128::from(low))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
 use super::file::{Segment, Trace};
-use super::format::{CallKind, Decoder, Escape, LOGICAL_FIRST, Record};
+use super::format::{
+    CallKind, Decoder, Escape, LOGICAL_FIRST, Record, SpanContext, VALUE_OF_ENTRY,
+};
 use super::idle::Excludes;
 use super::methods::{Method, MethodIx, Methods};
 use super::roots::Roots;
@@ -48,6 +50,15 @@ pub trait Visitor {
 
     /// A logical call begins, and does not run yet; `stack` are the calls of the thread that begins it. It stands for so many.
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]);
+
+    /// The next call is a span, `depth` calls deep.
+    fn span(&mut self, _method: MethodIx, _span: SpanContext, _depth: usize) {}
+
+    /// What begins in the thread from here on, `depth` calls deep, runs below this span, or below none.
+    fn context(&mut self, _span: Option<SpanContext>, _depth: usize) {}
+
+    /// A value of the entry span of the thread's context.
+    fn entry_value(&mut self, _value: Value) {}
 
     /// A call that the process has summed up, told by itself.
     fn slow(&mut self, _method: MethodIx, _start: u64, _took: u64, _failed: bool) {}
@@ -146,6 +157,8 @@ pub struct Run {
     idle: Vec<u64>,
     /// How many of the open calls are of methods whose time does not count.
     idling: u32,
+    /// It runs below a span of another thread.
+    in_context: bool,
     tally: Tally,
 }
 
@@ -175,7 +188,7 @@ impl Run {
     /// Whether there is what belongs to a call that is still to come.
     fn is_waiting(&self) -> bool {
         let values = self.values.as_ref();
-        self.taken.is_some() || values.is_some_and(|values| values.is_waiting())
+        self.taken.is_some() || self.in_context || values.is_some_and(|values| values.is_waiting())
     }
 
     fn miss_values(&mut self) {
@@ -381,6 +394,7 @@ impl Replay {
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, false);
         (self.run.way, self.run.next_segment) = (0, 0);
         (self.run.taken, self.run.has_gap) = (None, false);
+        self.run.in_context = false;
         self.run.values = None;
         std::mem::take(&mut self.run.tally)
     }
@@ -524,6 +538,24 @@ impl Replay {
             } => {
                 let method = self.row(id, symbols, methods, visitor);
                 visitor.slow(method, start, took, failed);
+            }
+            Escape::Value { id, value } if value.flags & VALUE_OF_ENTRY != 0 => {
+                if visitor.wants_values() {
+                    visitor.entry_value(Value::new(&value, symbols.values(id)));
+                }
+            }
+            Escape::Span { id, span } => {
+                let method = self.row(id, symbols, methods, visitor);
+                if self.run.over == 0 {
+                    visitor.span(method, span, self.run.stack.len());
+                }
+            }
+            Escape::Context(span) => {
+                let span = Some(span).filter(|span| span.span != 0);
+                self.run.in_context = span.is_some();
+                if self.run.over == 0 {
+                    visitor.context(span, self.run.stack.len());
+                }
             }
             Escape::Value { id, value } if visitor.wants_values() => {
                 let kept = self.run.values.get_or_insert_default();
@@ -746,7 +778,7 @@ impl Replay {
     #[cold]
     fn root(&self, method: MethodIx, piece: Option<Piece>) -> u32 {
         let is_below = piece.is_some_and(|p| self.below.contains(&p.call));
-        match is_below || self.is_root[method as usize] {
+        match is_below || self.run.in_context || self.is_root[method as usize] {
             true => self.run.stack.len() as u32 + 1,
             false => 0,
         }

@@ -581,7 +581,10 @@ impl Tail {
                 }
                 // These belong to the record that follows.
                 Some(Record::Escape(
-                    Escape::Exception { .. } | Escape::Logical { .. } | Escape::Sampled { .. },
+                    Escape::Exception { .. }
+                    | Escape::Logical { .. }
+                    | Escape::Sampled { .. }
+                    | Escape::Span { .. },
                 )) => {}
                 // A count that ends the data still grows.
                 Some(Record::Escape(Escape::Lost(_))) => {}

@@ -22,6 +22,7 @@ use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word}
 use crate::aspect::rules::mask::Mask;
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord, Texts};
 use crate::aspect::rules::nearest_name;
+use crate::spans::SpanRule;
 use crate::switches::DECIDED;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -48,6 +49,8 @@ pub struct Subject<'a> {
     pub at: Option<&'a AtPoint<'a>>,
     /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
     pub switched: Option<i32>,
+    /// Its calls are spans, whose hooks take the place of the pair ([`SPANS`]).
+    pub span: Option<&'a SpanRule>,
     /// It is recorded, and this is left out of all texts of the trace.
     pub texts: &'a [Texts],
 }
@@ -70,6 +73,7 @@ impl<'a> Subject<'a> {
             is_call: false,
             at: None,
             switched: None,
+            span: None,
             texts: &[],
         }
     }
@@ -205,14 +209,18 @@ impl Binder<'_> {
             for &aspect in &aspects[first..=n] {
                 let mut binding = Binding::new(self, subject, aspect, follows);
                 let values = records.enter.values.len();
-                for record in &aspect.2.record {
+                let own = aspect.2;
+                let records_of = own.record.iter().map(|record| (record, false));
+                let entries = own.entry.iter().map(|record| (record, true));
+                for (record, of_entry) in records_of.chain(entries) {
                     if subject.is_async && binding.is_late(record) {
                         continue; // the rule says `?`
                     }
                     if subject.switched.is_some() {
                         records.state(&mut layer.keep);
                     }
-                    if let Err(misfit) = binding.record(record, &mut records, &mut layer.keep) {
+                    let keep = &mut layer.keep;
+                    if let Err(misfit) = binding.record((record, of_entry), &mut records, keep) {
                         wrong.push(misfit);
                     }
                 }
@@ -237,7 +245,10 @@ impl Binder<'_> {
                         false => Ok(()),
                     }
                 }
-                false => binding.switched(says, records, keep),
+                false => match subject.span {
+                    Some(rule) => binding.spans(says, rule, records, keep),
+                    None => binding.switched(says, records, keep),
+                },
             };
             wrong.extend(bound.err());
         }
@@ -368,12 +379,17 @@ impl Binder<'_> {
             .collect();
         let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
-        let subject = &match advice == Advice::default() {
-            true => Subject {
-                texts: &[],
-                ..*subject
+        let span = (aspects.iter()).find_map(|(_, _, own)| own.at.as_ref()?.traced.clone());
+        // Of .NET the plain pair is the span's, and its context the platform's.
+        let hooked = span.as_deref().filter(|_| self.language == Language::Java);
+        let subject = &Subject {
+            texts: match advice == Advice::default() {
+                true => &[],
+                false => subject.texts,
             },
-            false => *subject,
+            span: hooked,
+            switched: hooked.map(|_| 0).or(subject.switched),
+            ..*subject
         };
         let follows = advice.has(Advice::ENTER)
             && advice.has(Advice::EXIT)
@@ -382,7 +398,7 @@ impl Binder<'_> {
             && (aspects.iter())
                 .filter_map(|(_, _, own)| own.at.as_ref())
                 .all(|at| at.completion || at.advice == Advice::default());
-        let bound = match around.is_empty() && subject.texts.is_empty() {
+        let bound = match around.is_empty() && subject.texts.is_empty() && hooked.is_none() {
             true => None,
             false => Some(Arc::new(self.bind_in(&around, subject, follows)?)),
         };
@@ -395,8 +411,12 @@ impl Binder<'_> {
             replace = Some(binding.replacement(callee).map_err(|misfit| vec![misfit])?);
         }
         let recorded = (advice != Advice::default()).then(|| RecordedCall {
-            advice,
+            advice: match hooked {
+                Some(_) => advice.without(Advice::ALL),
+                None => advice,
+            },
             name: [subject.ty, subject.name, descriptor].map(Box::from),
+            span: span.clone(),
         });
         let is_plain = bound.is_none() && recorded.is_none();
         let is_direct = is_plain && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
@@ -499,6 +519,26 @@ pub const VALUES: [&str; 2] = ["weave.runtime.Values", "Weave.Runtime.Values"];
 /// The hook library's class that begins and ends calls of methods that can be switched.
 pub const SWITCHED: [&str; 2] = ["weave.runtime.Switched", "Weave.Runtime.Switched"];
 
+/// The hook library's class that begins and ends calls that are spans (JVM, dex).
+pub const SPANS: [&str; 1] = ["weave.runtime.Spans"];
+
+/// The hook library's class that hands contexts over (JVM, dex).
+pub const HANDOVER: [&str; 1] = ["weave.runtime.Handover"];
+
+/// The types of what it hands over.
+const HANDED: [&str; 10] = [
+    "java/lang/Runnable",
+    "java/util/Collection",
+    "java/util/TimerTask",
+    "java/util/concurrent/Callable",
+    "java/util/concurrent/ForkJoinTask",
+    "java/util/function/BiConsumer",
+    "java/util/function/BiFunction",
+    "java/util/function/Consumer",
+    "java/util/function/Function",
+    "java/util/function/Supplier",
+];
+
 /// The method's id, as an operand.
 fn id() -> Meant {
     Meant::Value(Value {
@@ -536,6 +576,7 @@ impl<'b> Binding<'b> {
     /// The aspect's hooks at the start and at the end.
     fn hooks(&mut self, layer: &mut Layer, wrong: &mut Vec<Misfit>) {
         let own = self.aspect.2;
+        let handed = self.handed();
         // The exit hooks of the aspects around.
         let exits = layer.exit.len() as u16;
         let mut calls = |hooks: &[OwnHook], when, into: &mut Vec<Call>, keep: &mut Keep| {
@@ -570,6 +611,7 @@ impl<'b> Binding<'b> {
         } = layer;
         let first = enter.len();
         calls(&own.enter, When::Enter, enter, keep);
+        calls(&handed, When::Enter, enter, keep);
         let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
         calls(&own.exit, When::Exit, &mut at_exit, keep);
         calls(&own.exception, When::Exception, &mut at_exception, keep);
@@ -590,6 +632,37 @@ impl<'b> Binding<'b> {
         // Aspects nest: the first one's hooks come last at the end.
         exit.splice(0..0, at_exit);
         exception.splice(0..0, at_exception);
+    }
+
+    /// The hooks that hand arguments over.
+    fn handed(&self) -> Vec<OwnHook> {
+        let Some(handed) = self.aspect.2.handed() else {
+            return Vec::new();
+        };
+        if self.binder.language != Language::Java {
+            return Vec::new(); // contexts flow by themselves
+        }
+        let parameters = &self.subject.signature.parameters;
+        let can_be = |n: &u16| {
+            let parameter = parameters.get(usize::from(*n));
+            let name = parameter.and_then(|parameter| parameter.ty.name());
+            name.is_some_and(|name| HANDED.contains(&name))
+        };
+        let all = (0..parameters.len() as u16).filter(|n| handed.all && can_be(n));
+        let hook = |n: u16| {
+            let operand = HookOperand {
+                word: Word::Arg(n),
+                optional: false,
+                members: Vec::new(),
+                place: 0..0,
+            };
+            let mut hook = self.of_library([HANDOVER[0]; 2], "of", &handed.span, 1);
+            hook.call.operands.push(operand.clone());
+            hook.call.changes = Changes::Value(operand);
+            hook.changes = handed.span.clone();
+            hook
+        };
+        (handed.args.iter().copied()).chain(all).map(hook).collect()
     }
 
     pub(super) fn complains(
@@ -766,8 +839,10 @@ impl<'b> Binding<'b> {
 
     fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
         let mut call = self.plain_call(written, keep)?;
-        let guard = self.aspect.2.guard;
-        let recursion = (self.binder.may_reach)(&call.hook);
+        // What hands over throws nothing, and reaches nothing that is woven.
+        let is_library = HANDOVER.contains(&&*written.call.ty);
+        let guard = self.aspect.2.guard && !is_library;
+        let recursion = !is_library && (self.binder.may_reach)(&call.hook);
         call.adapter = (guard || recursion).then(|| Adapter {
             class: adapter_class(self.subject.adapters, &call.hook, guard, recursion, &None),
             guard,
@@ -780,7 +855,7 @@ impl<'b> Binding<'b> {
     /// The call that records a value. It needs no adapter: the hook library throws nothing.
     fn record(
         &mut self,
-        record: &OwnRecord,
+        (record, of_entry): (&OwnRecord, bool),
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
@@ -817,8 +892,8 @@ impl<'b> Binding<'b> {
             (_, Language::CSharp) => "Value",
         };
         let written = self.of_library(VALUES, method, &record.span, 6);
-        // As the trace has it: the flag of the end, and the number.
-        let place = Meant::Constant(Word::Int(number << 16 | end << 10));
+        // As the trace has it: the flags of the entry span and of the end, and the number.
+        let place = Meant::Constant(Word::Int(number << 16 | i64::from(of_entry) << 11 | end << 10));
         let limit = Meant::Constant(Word::Int(own.limit.into()));
         let mask = match &own.mask {
             Some(mask) => Meant::Value(Value {
@@ -919,6 +994,41 @@ impl<'b> Binding<'b> {
             }
             false => records.enter.switched = Some(call),
         }
+        records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
+        let thrown = Meant::Value(Value {
+            source: Source::Exception,
+            ty: self.throwable(),
+        });
+        let of_call = [thrown, records.state(keep), id()];
+        records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
+        Ok(())
+    }
+
+    /// The calls that begin and end a span, in place of the plain pair.
+    fn spans(
+        &mut self,
+        says: i32,
+        rule: &SpanRule,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let names = ["decide", "begin", "exit", "error"];
+        let [decide, begin, exit, error] =
+            names.map(|name| self.of_library([SPANS[0]; 2], name, &(0..0), 7));
+        let says = Meant::Constant(Word::Int(says.into()));
+        let once = || match &*rule.once {
+            "" => Meant::Nothing,
+            word => Meant::Constant(Word::Text(word.to_owned())),
+        };
+        let mut call = self.call_with(&decide, &[says, once(), id()], keep)?;
+        let state = records.state(keep);
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        records.enter.decides = Some(call);
+        let kind = Meant::Constant(Word::Int(rule.kind.number().into()));
+        let [parent, others, baggage] = [Meant::Nothing, Meant::Nothing, Meant::Nothing];
+        let of_call = [state, kind, once(), parent, others, baggage, id()];
+        records.enter.switched = Some(self.call_with(&begin, &of_call, keep)?);
+        let of_call = [records.state(keep), id()];
         records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
         let thrown = Meant::Value(Value {
             source: Source::Exception,

@@ -508,7 +508,12 @@ impl Call {
     /// It begins or ends a call that can be switched, in place of the plain pair.
     pub fn is_switch(&self) -> bool {
         let owner = self.hook.owner.name().unwrap_or_default();
-        ["weave/runtime/Switched", "Weave.Runtime.Switched"].contains(&owner)
+        let owners = [
+            "weave/runtime/Switched",
+            "Weave.Runtime.Switched",
+            "weave/runtime/Spans",
+        ];
+        owners.contains(&owner)
     }
 
     fn is_chain(&self) -> bool {

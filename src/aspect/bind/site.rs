@@ -5,6 +5,8 @@ use super::ty::{Language, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::point::{Point, PointKind};
+use crate::spans::SpanRule;
+use std::fmt;
 use std::sync::Arc;
 
 /// What is called instead: a static method that takes the target, where there is one, and the arguments.
@@ -128,12 +130,26 @@ pub fn is_platform(scope: &str) -> bool {
 }
 
 /// A call that is recorded: the static method has the hooks of the pair, and in the trace the name of what was called.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct RecordedCall {
     /// The pair, and whether a trace begins here.
     pub advice: Advice,
     /// The type that the call names, the method and its descriptor, as symbols spell them.
     pub name: [Box<str>; 3],
+    /// The call is a span.
+    pub span: Option<Arc<SpanRule>>,
+}
+
+/// Names and ids of calls are hashes over this: where there is no span, none is named.
+impl fmt::Debug for RecordedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RecordedCall");
+        shown.field("advice", &self.advice).field("name", &self.name);
+        if let Some(span) = &self.span {
+            shown.field("span", span);
+        }
+        shown.finish()
+    }
 }
 
 /// A hook instead of a call.

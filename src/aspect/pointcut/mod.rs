@@ -22,6 +22,7 @@ use crate::aspect::structs::Structs;
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
 use crate::mapping::{self, Mapping};
+use crate::spans::SpanRule;
 use crate::switches::Switch;
 use prefilter::Prefilter;
 use restored::Restored;
@@ -425,7 +426,21 @@ impl Matcher {
     /// Whether some aspect records values, or something is left out of texts.
     pub fn calls_values(&self) -> bool {
         let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
-        !self.texts.is_empty() || own.any(|own| !own.record.is_empty() || own.holds())
+        !self.texts.is_empty() || own.any(|own| own.has_values() || own.holds())
+    }
+
+    /// Whether calls of some aspect are spans.
+    pub fn has_spans(&self) -> bool {
+        self.aspects.iter().any(|aspect| {
+            let at = aspect.own.as_ref().and_then(|own| own.at.as_ref());
+            aspect.span.is_some() || at.is_some_and(|at| at.traced.is_some())
+        })
+    }
+
+    /// Whether some aspect hands contexts over.
+    pub fn hands_over(&self) -> bool {
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        own.any(|own| own.handed().is_some())
     }
 
     /// Whether some aspect records values.
@@ -434,7 +449,7 @@ impl Matcher {
             .aspects
             .iter()
             .filter_map(|aspect| aspect.own.as_deref());
-        own.any(|own| !own.record.is_empty())
+        own.any(OwnHooks::has_values)
     }
 
     /// Whether some hook, or what is recorded, takes or gives values of the program's types.
@@ -535,6 +550,11 @@ impl Matcher {
             })
         });
         switches.collect()
+    }
+
+    /// What an aspect says of the calls that are spans.
+    pub fn span(&self, aspect: u32) -> Option<&Arc<SpanRule>> {
+        self.aspects.get(aspect as usize)?.span.as_ref()
     }
 
     /// The aspects that have put a hook nowhere, and why, in the order of the rules.

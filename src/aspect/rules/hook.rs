@@ -268,6 +268,15 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
     })
 }
 
+/// Reads one operand.
+pub fn parse_operand(text: &str) -> Result<HookOperand, PatternError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.spaces();
+    let operand = reader.operand()?;
+    reader.ends()?;
+    Ok(operand)
+}
+
 /// Reads a call with what becomes of its result.
 pub fn parse_hook(text: &str) -> Result<HookCall, PatternError> {
     let mut reader = Reader { text, at: 0 };

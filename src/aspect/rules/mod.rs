@@ -80,6 +80,7 @@ impl Rules {
                     text: text.to_owned(),
                 });
                 for aspect in &mut aspects {
+                    of_pack(aspect, source);
                     aspect.place = diagnostics::place(source, text, aspect.start);
                     if let Some(own) = &mut aspect.own {
                         Arc::make_mut(own).source = Arc::clone(&file);
@@ -179,3 +180,16 @@ impl Rules {
 
 #[cfg(test)]
 mod tests;
+
+/// Spans of a pack have its name as their scope.
+fn of_pack(aspect: &mut Aspect, source: &str) {
+    if !source.starts_with(PACK_PREFIX) {
+        return;
+    }
+    let at = aspect.own.as_mut().filter(|own| own.at.is_some());
+    let at = at.and_then(|own| Arc::make_mut(own).at.as_mut());
+    let of_calls = at.and_then(|at| at.traced.as_mut());
+    for rule in aspect.span.iter_mut().chain(of_calls) {
+        Arc::make_mut(rule).scope = source.into();
+    }
+}

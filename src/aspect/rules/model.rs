@@ -9,6 +9,7 @@ use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::point::PointKind;
 use crate::error::Place;
+use crate::spans::SpanRule;
 use crate::switches::{Level, Sampling};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub struct Aspect {
     pub auto: Option<u32>,
     /// Which of its outermost calls are recorded.
     pub sample: Option<Sampling>,
+    /// Its calls are spans.
+    pub span: Option<Arc<SpanRule>>,
     /// Where in its file it begins, in bytes.
     pub start: usize,
     /// The same as a line.
@@ -49,6 +52,7 @@ impl Aspect {
     /// Whether its methods can be switched while the program runs.
     pub fn is_switchable(&self) -> bool {
         let said = self.level.is_some() || self.auto.is_some() || self.sample.is_some();
+        let said = said || self.span.is_some();
         self.advice.is_whole() && said
     }
 }
@@ -115,6 +119,10 @@ pub struct OwnHooks {
     pub replace: Option<OwnHook>,
     /// The values that are recorded in the trace.
     pub record: Vec<OwnRecord>,
+    /// Those of the entry span of the request in which the method runs.
+    pub entry: Vec<OwnRecord>,
+    /// How the context of a request goes on.
+    pub context: Option<Box<Context>>,
     /// The longest text of them that is kept, in UTF-16 units.
     pub limit: u16,
     /// What of their texts is not kept, nor of messages and thread names.
@@ -127,6 +135,23 @@ pub struct OwnHooks {
     pub source: Arc<Source>,
 }
 
+/// `context`: how the context of a request goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Arguments of a call that run later, in the caller's context.
+    pub handover: Option<Handed>,
+}
+
+/// Arguments that are handed over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handed {
+    pub args: Vec<u16>,
+    /// All that can be.
+    pub all: bool,
+    /// Where it stands in the file.
+    pub span: Range<usize>,
+}
+
 /// How much of a text is kept that a rule sets no limit for, in UTF-16 units.
 pub const DEFAULT_LIMIT: u16 = 128;
 
@@ -136,7 +161,17 @@ pub const MAX_LIMIT: u16 = 1024;
 impl OwnHooks {
     /// There is neither a hook nor a value.
     pub fn is_empty(&self) -> bool {
-        !self.has_hooks() && self.record.is_empty()
+        !self.has_hooks() && self.record.is_empty() && self.entry.is_empty()
+    }
+
+    /// Values are recorded.
+    pub fn has_values(&self) -> bool {
+        !(self.record.is_empty() && self.entry.is_empty())
+    }
+
+    /// The arguments that are handed over.
+    pub fn handed(&self) -> Option<&Handed> {
+        self.context.as_ref()?.handover.as_ref()
     }
 
     /// Something of texts is left out.
@@ -150,7 +185,8 @@ impl OwnHooks {
             && self.exit.is_empty()
             && self.exception.is_empty()
             && self.around.is_none()
-            && self.replace.is_none())
+            && self.replace.is_none()
+            && self.context.is_none())
     }
 
     /// Whether a hook changes what a method does, refuses it or takes its place: leaving a method out is a hole.
@@ -169,7 +205,8 @@ impl OwnHooks {
     pub fn calls_and_values(&self) -> impl Iterator<Item = (&HookCall, bool)> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let values = self.record.iter().filter_map(|record| match &record.value {
+        let values = self.record.iter().chain(&self.entry);
+        let values = values.filter_map(|record| match &record.value {
             Recorded::Call(call) => Some((call, true)),
             _ => None,
         });
@@ -198,7 +235,7 @@ impl OwnHooks {
     pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let records = self.record.iter();
+        let records = self.record.iter().chain(&self.entry);
         (hooks.flat_map(|hook| &hook.call.operands))
             .chain(records.flat_map(|record| record.value.operands()))
     }
@@ -214,6 +251,8 @@ impl Default for OwnHooks {
             at: None,
             replace: None,
             record: Vec::new(),
+            entry: Vec::new(),
+            context: None,
             limit: DEFAULT_LIMIT,
             mask: None,
             messages: true,
@@ -275,6 +314,8 @@ pub struct At {
     pub advice: Advice,
     /// A recorded call that gives a task or future ends when that is complete.
     pub completion: bool,
+    /// These calls are spans.
+    pub traced: Option<Arc<SpanRule>>,
 }
 
 impl At {

@@ -1,5 +1,7 @@
 //! From TOML to [`Aspect`]s, with the place of everything that is wrong.
 
+pub(super) mod spans;
+
 use super::diagnostics::Diagnostic;
 use super::hook::{self, Changes, HookOperand, Word};
 use super::mask::Mask;
@@ -40,7 +42,7 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 24] = [
+pub(super) const ASPECT_KEYS: [&str; 27] = [
     "name",
     "match",
     "exclude",
@@ -65,6 +67,9 @@ pub(super) const ASPECT_KEYS: [&str; 24] = [
     "limit",
     "root",
     "completion",
+    "span",
+    "entry",
+    "context",
 ];
 pub(super) const AT_KEYS: [&str; 9] = [
     "call",
@@ -625,6 +630,7 @@ impl<'t> Parser<'t> {
             level: None,
             auto: None,
             sample: None,
+            span: None,
             start: span.start,
             place: Place::default(),
             own: None,
@@ -636,6 +642,7 @@ impl<'t> Parser<'t> {
         let (mut root, mut completion) = (None, true);
         let (mut auto, mut slower) = (false, SLOWER_THAN);
         let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut spans = None;
         for (key, value) in table {
             match &**key.get_ref() {
                 "name" => match value.get_ref() {
@@ -674,7 +681,10 @@ impl<'t> Parser<'t> {
                 "before" => before = self.calls("before", value),
                 "after" => after = self.calls("after", value),
                 "replace" => own.replace = self.one_call("replace", value),
-                "record" => own.record = self.records(value),
+                "record" => own.record = self.records("record", value),
+                "entry" => own.entry = self.records("entry", value),
+                "span" => spans = self.span(value).map(|spans| (spans, key.span())),
+                "context" => own.context = self.context(value).map(Box::new),
                 "mask" => own.mask = self.mask(value),
                 "messages" => match value.get_ref() {
                     DeValue::Boolean(yes) => own.messages = *yes,
@@ -755,6 +765,7 @@ impl<'t> Parser<'t> {
         }
         if let Some((key, _)) = table.get_key_value("limit")
             && !table.contains_key("record")
+            && !table.contains_key("entry")
         {
             self.report(
                 key.span(),
@@ -769,6 +780,10 @@ impl<'t> Parser<'t> {
                 "leave out `record`, or `hooks`",
             );
         }
+        if let Some((spans, key)) = &spans {
+            self.check_span(spans, (&aspect, &own), key.clone(), table);
+        }
+        let span = spans.map(|(spans, _)| Arc::new(spans.rule));
         if table.contains_key("at") {
             let kind = own.at.as_ref().map_or(PointKind::Call, |at| at.kind);
             self.check_at(kind, table);
@@ -800,13 +815,17 @@ impl<'t> Parser<'t> {
                 );
             }
             let says = |key| table.contains_key(key);
-            let records = says("advice") || says("mode") || !own.record.is_empty();
+            let records =
+                says("advice") || says("mode") || !own.record.is_empty() || span.is_some();
             let mut recorded = match records {
                 true => aspect.advice.only(Advice::ALL),
                 false => Advice::default(),
             };
             if let Some(span) = root {
                 recorded = self.rooted(recorded, span);
+            }
+            if span.is_some() {
+                recorded = recorded.with(Advice::ROOT);
             }
             if let Some((key, _)) = table.get_key_value("completion")
                 && recorded == Advice::default()
@@ -821,6 +840,7 @@ impl<'t> Parser<'t> {
             if let Some(at) = &mut own.at {
                 at.advice = recorded;
                 at.completion = completion;
+                at.traced = span;
             }
             aspect.advice = Advice::CALLS;
             aspect.own = Some(Arc::new(own));
@@ -859,11 +879,18 @@ impl<'t> Parser<'t> {
                 "the aspect has none: `enter`, `exit` or `exception`",
             );
         }
+        if span.is_some() {
+            aspect.advice = aspect.advice.with(Advice::ROOT);
+            (aspect.matches.iter_mut()).for_each(|selector| selector.takes_trivial = true);
+        }
+        aspect.span = span;
         if !own.is_empty() || own.holds() {
             // An aspect with hooks of its own records the calls only if it says so, or records values.
             let says = |key| table.contains_key(key);
             let records = says("advice") || says("hooks") || says("mode");
-            aspect.advice = match records || !own.record.is_empty() || !own.has_hooks() {
+            let has_others = own.has_hooks() || !own.entry.is_empty();
+            let records = records || !own.record.is_empty() || aspect.span.is_some();
+            aspect.advice = match records || !has_others {
                 true => aspect.advice.with(Advice::OWN),
                 false => Advice::OWN,
             };
@@ -969,6 +996,7 @@ impl<'t> Parser<'t> {
             span: value.span(),
             advice: Advice::default(),
             completion: true,
+            traced: None,
         };
         let word = kind.word();
         match (kind, value.get_ref()) {
@@ -1302,9 +1330,9 @@ impl<'t> Parser<'t> {
         self.report_help(hook.changes.clone(), title, label, help);
     }
 
-    fn records(&mut self, value: &Value<'t>) -> Vec<OwnRecord> {
+    fn records(&mut self, key: &str, value: &Value<'t>) -> Vec<OwnRecord> {
         let mut records = Vec::new();
-        for text in self.strings("record", value) {
+        for text in self.strings(key, value) {
             match hook::parse_recorded(text.value) {
                 Ok((name, mut value)) => {
                     let operands = self.operands(&text, value.operands_mut());
@@ -1316,7 +1344,7 @@ impl<'t> Parser<'t> {
                         operands,
                     });
                 }
-                Err(e) => self.bad_pattern("record", &text, e),
+                Err(e) => self.bad_pattern(key, &text, e),
             }
         }
         records

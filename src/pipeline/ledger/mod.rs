@@ -213,8 +213,8 @@ impl<'j> Ledger<'j> {
             for (id, bound) in &touched.values {
                 self.unit.values(*id, &bound.values);
             }
-            for id in &touched.roots {
-                self.unit.root(*id);
+            for root in &touched.roots {
+                records::add_root(&mut self.unit, root);
             }
             for (id, switches) in &touched.switched {
                 self.unit.switched(*id, switches);

@@ -3,7 +3,7 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::{Plan, Redirected};
+use crate::aspect::plan::{Plan, Redirected, RootId};
 use crate::aspect::woven::WovenType;
 use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete};
 use crate::switches::Switches;
@@ -90,9 +90,9 @@ impl Records {
     }
 
     /// Adds which methods' calls begin a trace.
-    pub(crate) fn add_roots(&mut self, ids: &[u32]) {
-        for id in ids {
-            self.symbols.root(*id);
+    pub(crate) fn add_roots(&mut self, ids: &[RootId]) {
+        for root in ids {
+            add_root(&mut self.symbols, root);
         }
     }
 
@@ -165,6 +165,14 @@ pub(crate) fn add_call(symbols: &mut Writer, id: u32, redirect: &Redirect) {
         symbols.values(id, &bound.values);
     }
     if recorded.advice.has(Advice::ROOT) {
-        symbols.root(id);
+        add_root(symbols, &(id, recorded.span.clone()));
+    }
+}
+
+/// Adds that calls of a method begin a trace, and what a rule says of them as spans.
+pub(crate) fn add_root(symbols: &mut Writer, (id, span): &RootId) {
+    symbols.root(*id);
+    if let Some(rule) = span {
+        symbols.span(*id, rule);
     }
 }

@@ -3,7 +3,7 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
+use crate::aspect::plan::{Plan, Planned, Redirected, RootId, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::switches::Switches;
@@ -19,7 +19,7 @@ pub(crate) struct Touched {
     /// The names of the values that woven methods record.
     pub(crate) values: Vec<(u32, Arc<Bound>)>,
     /// The woven methods whose calls begin a trace.
-    pub(crate) roots: Vec<u32>,
+    pub(crate) roots: Vec<RootId>,
     /// The woven methods that can be switched, and by which aspects.
     pub(crate) switched: Vec<(u32, Switches)>,
     /// What its methods call instead of others.
@@ -92,10 +92,13 @@ impl Touched {
     }
 
     /// Notes which of its woven methods begin a trace; the ids ascend.
-    pub(crate) fn note_roots(&mut self, ids: &[u32]) {
+    pub(crate) fn note_roots(&mut self, ids: &[RootId]) {
         if !ids.is_empty() {
-            let woven = self.woven.methods().map(|method| method.id);
-            self.roots = woven.filter(|id| ids.binary_search(id).is_ok()).collect();
+            let roots = self.woven.methods().filter_map(|method| {
+                let found = ids.binary_search_by_key(&method.id, |(id, _)| *id);
+                Some(ids[found.ok()?].clone())
+            });
+            self.roots = roots.collect();
         }
     }
 
@@ -155,7 +158,7 @@ impl Touched {
                     }
                 },
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
-                root: same.is_some_and(|p| roots.binary_search(&(p.ty, p.index)).is_ok()),
+                root: same.is_some_and(|p| (roots.binary_search_by_key(&(p.ty, p.index), |root| root.place)).is_ok()),
                 hooks: hooks.unwrap_or_default(),
             }
         });

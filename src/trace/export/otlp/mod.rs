@@ -18,6 +18,7 @@ pub use spans::Session;
 
 use super::Selection;
 use crate::mapping::Mapping;
+pub use crate::spans::Kind;
 use crate::symbols::Symbols;
 use crate::trace::format::Header;
 use prost::Message;
@@ -48,23 +49,6 @@ pub struct Options {
     pub root_kind: Kind,
     /// `service.name` and other attributes of what is exported.
     pub resource: Vec<(String, String)>,
-}
-
-/// `Span.SpanKind`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    Internal,
-    #[default]
-    Server,
-    Client,
-    Producer,
-    Consumer,
-}
-
-impl Kind {
-    fn number(self) -> i32 {
-        self as i32 + 1
-    }
 }
 
 /// A request that waits to be sent.

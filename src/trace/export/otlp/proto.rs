@@ -92,6 +92,9 @@ pub struct Span {
     pub links: Vec<Link>,
     #[prost(message, optional, tag = "15")]
     pub status: Option<Status>,
+    /// Those of W3C Trace Context, and whether the parent is of another process.
+    #[prost(fixed32, tag = "16")]
+    pub flags: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]

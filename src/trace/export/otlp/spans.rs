@@ -10,6 +10,7 @@ use super::proto::{
 use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
 use crate::mapping::Mapping;
 use crate::printable::printable;
+use crate::spans::{Condition, Scalar, SpanRule, Template};
 use crate::switches::{self, Sampling};
 use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
@@ -17,7 +18,7 @@ use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
 use crate::trace::file::{Aggregates, Counts, ThreadName, Trace};
-use crate::trace::format::{Decoder, Header};
+use crate::trace::format::{Decoder, Header, SPAN_REMOTE, SpanContext};
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
 use crate::trace::replay::{Replay, Run, Visitor};
@@ -25,12 +26,15 @@ use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// Logical calls that are kept at once.
 const MAX_LOGICAL: usize = 1 << 20;
 /// Logical calls that have ended and are still known: pieces of them may come late.
 const ENDED: usize = 1 << 12;
+/// Values that others give to one span.
+const MAX_GIVEN: usize = 128;
 /// Spans after which a session wants to be drained.
 const FULL: usize = 4 * BATCH;
 /// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2.5 and 5 of each power of ten, from 1 µs to 100 s.
@@ -38,6 +42,9 @@ const BOUNDS: [u64; 25] = bounds();
 /// `Span.SpanKind` and `Status.StatusCode`.
 const KIND_INTERNAL: i32 = 1;
 const STATUS_ERROR: i32 = 2;
+/// `SpanFlags`: it is known whether the parent is of another process, and that it is.
+const FLAG_HAS_REMOTE: u32 = 1 << 8;
+const FLAG_REMOTE: u32 = 1 << 9;
 /// `AggregationTemporality`: counted from the trace's start.
 const CUMULATIVE: i32 = 2;
 /// `SeverityNumber`.
@@ -158,6 +165,8 @@ struct Known {
     name: String,
     attributes: Vec<KeyValue>,
     count: Count,
+    /// Its calls are spans.
+    rule: Option<Arc<SpanRule>>,
 }
 
 type SpanId = [u8; 8];
@@ -192,6 +201,25 @@ struct Origin {
     below: bool,
 }
 
+/// A span that is open in a thread, or the context that the thread has been given.
+struct Anchor {
+    /// How many calls are around what it is about.
+    depth: usize,
+    /// A call of the thread is this span.
+    is_call: bool,
+    span: SpanContext,
+    /// Spans below it were exported.
+    has_children: bool,
+}
+
+/// A span that is open in some thread.
+struct Opened {
+    /// The entry span of its context.
+    entry: u64,
+    /// Values that others give to it, where it is one.
+    values: Vec<values::Value>,
+}
+
 /// What belongs to one thread.
 #[derive(Default)]
 struct Lane {
@@ -204,8 +232,47 @@ struct Lane {
     is_told: bool,
     /// Logical calls that calls of the stack have begun: how deep the call is, and which.
     begun: Vec<(usize, u64)>,
+    /// The contexts of its open calls, the outermost first.
+    anchors: Vec<Anchor>,
+    /// How many of its open calls are not looked at.
+    base: usize,
     /// The span that ended last, and how many before it had its id: calls too short for the clock.
     last: (SpanId, u64),
+}
+
+impl Lane {
+    /// The span that a call is, by its place among those that are looked at.
+    fn call_at(&self, at: usize) -> Option<&Anchor> {
+        let depth = self.base + at;
+        let mut inner = self.anchors.iter().rev();
+        inner.find(|anchor| anchor.is_call && anchor.depth == depth)
+    }
+
+    /// The innermost span that such a call is, or runs below.
+    fn around(&self, at: usize) -> Option<&Anchor> {
+        let depth = self.base + at;
+        let mut inner = self.anchors.iter().rev();
+        inner.find(|anchor| anchor.depth <= depth)
+    }
+
+    /// The call at this depth has ended, and with it what it was the context of.
+    fn ends(&mut self, depth: usize, opened: &mut FxHashMap<u64, Opened>) {
+        while let Some(anchor) = self.anchors.pop_if(|anchor| match anchor.is_call {
+            true => anchor.depth >= depth,
+            false => anchor.depth > depth,
+        }) {
+            if anchor.is_call {
+                opened.remove(&anchor.span.span);
+            }
+        }
+    }
+
+    /// The innermost span of another thread that such a call runs below.
+    fn context(&self, at: usize) -> Option<&Anchor> {
+        let depth = self.base + at;
+        let mut inner = self.anchors.iter().rev();
+        inner.find(|anchor| !anchor.is_call && anchor.depth <= depth)
+    }
 }
 
 /// The span of a call that has just ended.
@@ -238,6 +305,8 @@ struct Spans {
     values: Vec<values::Value>,
     /// Values that logical calls have.
     logical_values: usize,
+    /// Spans that are open, by their ids.
+    opened: FxHashMap<u64, Opened>,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
     held: FxHashMap<u64, Span>,
     spans: Vec<Span>,
@@ -275,6 +344,7 @@ impl Session {
                 pending: Vec::new(),
                 values: Vec::new(),
                 logical_values: 0,
+                opened: FxHashMap::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
                 logs: Vec::new(),
@@ -489,6 +559,12 @@ impl Reader for Session {
         for (row, label) in self.methods.labels().into_iter().enumerate() {
             self.spans
                 .know(row, self.methods.rows()[row].clone(), label);
+        }
+        for (id, _) in symbols.iter() {
+            if let Some(rule) = symbols.span(id) {
+                let row = self.methods.resolve(id, symbols);
+                self.spans.reach(row, Some(id)).rule = Some(Arc::clone(rule));
+            }
         }
         self.replay.forget_names();
         for run in self.runs.values_mut() {
@@ -714,6 +790,7 @@ impl Spans {
             full_name,
             attributes,
             count: Count::default(),
+            rule: None,
         });
     }
 
@@ -748,14 +825,22 @@ impl Spans {
         key
     }
 
-    fn span_id(&self, frame: &Frame, depth: usize) -> SpanId {
+    /// The id of a call's span, whose place in the stack this is, of the calls that are looked at.
+    fn span_id(&self, stack: &[Frame], at: usize) -> SpanId {
+        match self.lane.call_at(at) {
+            Some(anchor) => anchor.span.span.to_be_bytes(),
+            None => self.hashed_id(&stack[at], at),
+        }
+    }
+
+    fn hashed_id(&self, frame: &Frame, depth: usize) -> SpanId {
         let place = u64::from(self.lane.number) << 32 | depth as u64;
         let id = xxh3_64(&self.key(1, place, frame.start, u64::from(frame.id)));
         id.max(1).to_be_bytes()
     }
 
     fn new_span_id(&mut self, frame: &Frame, depth: usize) -> SpanId {
-        let id = self.span_id(frame, depth);
+        let id = self.hashed_id(frame, depth);
         if self.lane.last.0 != id {
             self.lane.last = (id, 0);
             return id;
@@ -775,6 +860,9 @@ impl Spans {
         let Some(outermost) = stack.first() else {
             return [0; 16];
         };
+        if let Some(anchor) = self.lane.around(stack.len() - 1) {
+            return anchor.span.trace.to_be_bytes();
+        }
         match outermost.piece {
             Some(piece) => self.logical_trace(piece.call),
             None => {
@@ -832,14 +920,42 @@ impl Spans {
         }
     }
 
-    /// The nearest call of a stack that would be exported if it were long enough: how deep it is.
-    fn nearest(&self, stack: &[Frame]) -> Option<usize> {
+    /// The parent of what lies so deep in a stack: the call at `nearest`, or a span of another thread where that lies nearer.
+    fn parent(&self, stack: &[Frame], depth: usize, nearest: Option<usize>) -> Option<SpanId> {
+        let context = self.lane.context(depth);
+        match (context, nearest) {
+            (Some(context), None) => Some(context.span.span.to_be_bytes()),
+            (Some(context), Some(at)) if self.lane.base + at < context.depth => {
+                Some(context.span.span.to_be_bytes())
+            }
+            (_, at) => at.map(|at| self.span_id(stack, at)),
+        }
+    }
+
+    fn rule(&self, method: MethodIx) -> Option<&Arc<SpanRule>> {
+        let known = self.known.get(method as usize)?.as_ref()?;
+        known.rule.as_ref()
+    }
+
+    /// Whether a call lies in another of the same word, of which the outermost alone is a span.
+    fn is_within(&self, around: &[Frame], rule: &SpanRule) -> bool {
+        let mut rules = around.iter().filter_map(|frame| self.rule(frame.method));
+        !rule.once.is_empty() && rules.any(|outer| outer.once == rule.once)
+    }
+
+    /// The nearest call of a stack that would be exported if it were long enough: how deep it is. `surely`: that is exported
+    /// however short it is.
+    fn nearest(&self, stack: &[Frame], surely: bool) -> Option<usize> {
         let most = self.options.selection.depth.unwrap_or(u32::MAX) as usize;
         let mut nearest = None;
         let wanted = stack
             .iter()
             .enumerate()
-            .filter(|(_, frame)| self.is_wanted(frame));
+            .filter(|(_, frame)| self.is_wanted(frame))
+            .filter(|(at, frame)| {
+                let is_root = *at == 0 && self.is_root(frame.method);
+                !surely || is_root || self.rule(frame.method).is_some()
+            });
         for (depth, _) in wanted.take(most) {
             nearest = Some(depth);
         }
@@ -851,7 +967,11 @@ impl Spans {
         let Some(frame) = stack.last() else {
             return false;
         };
-        let is_root = stack.len() == 1 && self.is_root(frame.method);
+        let rule = self.rule(frame.method);
+        if rule.is_some_and(|rule| self.is_within(&stack[..stack.len() - 1], rule)) {
+            return false;
+        }
+        let is_root = rule.is_some() || stack.len() == 1 && self.is_root(frame.method);
         self.in_window(frame.start, time)
             && self.is_long(frame.start, time, is_root)
             && self.is_wanted(frame)
@@ -871,11 +991,13 @@ impl Spans {
     }
 
     /// What of a stack is looked at: with roots, from the root on.
-    fn looked_at<'a>(&self, stack: &'a [Frame]) -> &'a [Frame] {
-        match self.has_roots() {
+    fn looked_at<'a>(&mut self, stack: &'a [Frame]) -> &'a [Frame] {
+        let some = match self.has_roots() {
             true => from_root(stack),
             false => stack,
-        }
+        };
+        self.lane.base = stack.len() - some.len();
+        some
     }
 
     /// A root is a span however short it is.
@@ -928,8 +1050,8 @@ impl Spans {
             [] => self.logical_trace(call),
             stack => self.trace_id(stack),
         };
-        let nearest = self.nearest(stack).filter(|_| self.lane.wanted);
-        let parent = nearest.map(|depth| self.span_id(&stack[depth], depth));
+        let nearest = self.nearest(stack, false).filter(|_| self.lane.wanted);
+        let parent = self.parent(stack, stack.len(), nearest);
         if let Some(depth) = nearest {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
             self.lane.begun.insert(at, (depth, call));
@@ -961,8 +1083,8 @@ impl Spans {
             if exported && at == depth {
                 continue;
             }
-            let around = self.nearest(&stack[..depth]);
-            let parent = around.map(|depth| self.span_id(&stack[depth], depth));
+            let around = self.nearest(&stack[..depth], false);
+            let parent = self.parent(stack, depth, around);
             if let Some(logical) = self.logical.get_mut(&call).filter(|l| !l.over) {
                 logical.parent = parent;
                 if let Some(depth) = around {
@@ -997,6 +1119,193 @@ impl Spans {
             status,
             ..Span::default()
         }
+    }
+
+    /// Makes of a span what its rule says, if there is one.
+    fn say(&self, span: &mut Span, method: MethodIx, values: &[values::Value]) {
+        let Some(rule) = self.rule(method) else {
+            return;
+        };
+        span.kind = rule.kind.number() as i32;
+        if let Ok(template) = Template::parse(&rule.name) {
+            let name = template.fill(|name| scalar(values, name));
+            if !name.is_empty() {
+                span.name = printable(&name);
+            }
+        }
+        let error = Condition::parse(&rule.error).ok();
+        if let Some(error) = error.filter(|error| error.holds(scalar(values, error.name)))
+            && span.status.is_none()
+        {
+            let why = match scalar(values, error.name) {
+                Some(Scalar::Number(n)) => n.to_string(),
+                Some(Scalar::Text(text)) => text.to_owned(),
+                _ => "_OTHER".to_owned(),
+            };
+            span.attributes.push(text("error.type", why));
+            span.status = Some(Status {
+                message: String::new(),
+                code: STATUS_ERROR,
+            });
+        }
+    }
+
+    /// The same; false if it is none after all. What spans were exported below it keep their parent.
+    fn ruled(
+        &self,
+        span: &mut Span,
+        method: MethodIx,
+        values: &[values::Value],
+        at: usize,
+    ) -> bool {
+        let when = self.rule(method).map(|rule| &*rule.when);
+        let when = when.and_then(|when| Condition::parse(when).ok());
+        let is_span = when.is_none_or(|when| when.holds(scalar(values, when.name)));
+        let own = self.lane.call_at(at);
+        if !is_span && !own.is_some_and(|own| own.has_children) {
+            return false;
+        }
+        self.say(span, method, values);
+        true
+    }
+
+    /// A span below what is around the call at this place was exported.
+    fn note_child(&mut self, at: usize) {
+        let depth = self.lane.base + at;
+        let mut around = self.lane.anchors.iter_mut().rev();
+        if let Some(anchor) = around.find(|anchor| !(anchor.is_call && anchor.depth >= depth)) {
+            anchor.has_children = true;
+        }
+    }
+
+    /// The values of the call at this place, and those that others gave to its span.
+    fn with_given(&mut self, at: usize, mut values: Vec<values::Value>) -> Vec<values::Value> {
+        let own = self.lane.call_at(at).map(|anchor| anchor.span.span);
+        let opened = own.and_then(|id| self.opened.get_mut(&id));
+        for value in opened.into_iter().flat_map(|opened| opened.values.drain(..)) {
+            if values.iter().all(|known| known.name != value.name) {
+                values.push(value);
+            }
+        }
+        values
+    }
+
+    /// A call has ended: the last of the stack.
+    fn ended_call(&mut self, call: &Call, stack: &[Frame]) -> bool {
+        self.flush(None);
+        let values = std::mem::take(&mut self.values);
+        let Some(&frame) = stack.last() else {
+            return true;
+        };
+        let frame = &frame;
+        let stack = self.looked_at(stack);
+        let around = stack.split_last().map_or(stack, |(_, around)| around);
+        let time = call.start.saturating_add(call.total);
+        self.reach(call.method, Some(frame.id));
+        if self.is_learning {
+            if let Some(piece) = call.piece.filter(|piece| piece.first) {
+                let which = (piece.call, call.weight);
+                self.begin_logical(call.method, which, call.start, around, true);
+            }
+            if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
+                self.hand_up(stack, self.fits(stack, time));
+            }
+            return true;
+        }
+        if let Some(piece) = call.piece {
+            // Who resumes it has not begun it.
+            let began = if piece.first { around } else { &[] };
+            let which = (piece.call, call.weight);
+            self.begin_logical(call.method, which, call.start, began, piece.first);
+            let is_below = !stack.is_empty();
+            let mut late = None;
+            if let Some(logical) = self.logical.get_mut(&piece.call) {
+                logical.below |= is_below;
+                logical.last = logical.last.max(time);
+                logical.start = logical.start.min(call.start);
+                let size = values::size(&values);
+                if !logical.over && self.logical_values + size <= values::MAX_LOGICAL {
+                    self.logical_values += size;
+                    logical.values.extend_from_slice(&values);
+                }
+                // Another thread may resume a call before the record that suspends it is written.
+                if piece.first && !std::mem::replace(&mut logical.begun, true) && logical.over {
+                    late = Some((logical.start, logical.last - logical.start, logical.failed));
+                }
+            }
+            let known = self.reach(call.method, Some(frame.id));
+            if let Some((start, duration, failed)) = late {
+                if known.wanted {
+                    known.count.add(duration, failed, call.weight.into());
+                }
+                self.release(piece.call, Some(start));
+            }
+        }
+        if !self.lane.wanted || stack.is_empty() {
+            return true;
+        }
+        let exported = self.fits(stack, time);
+        if !self.lane.begun.is_empty() {
+            self.hand_up(stack, exported);
+        }
+        let known = self.reach(call.method, Some(frame.id));
+        if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
+            let failed = call.outcome == Outcome::Error;
+            known.count.add(call.total, failed, call.weight.into());
+        }
+        if !exported {
+            return true;
+        }
+        let values = self.with_given(around.len(), values);
+        let mut span = self.span(call.method, call.start, time, call.outcome);
+        span.trace_id = self.trace_id(stack).to_vec();
+        let is_short = !self.is_long(call.start, time, false);
+        let nearest = self.nearest(around, is_short);
+        let mut parent = self.parent(stack, around.len(), nearest);
+        span.span_id = match self.lane.call_at(around.len()).map(|anchor| anchor.span) {
+            Some(own) => {
+                let outer = nearest.and_then(|at| self.lane.around(at));
+                let is_of_trace = outer.is_some_and(|outer| outer.span.trace == own.trace);
+                if own.parent == 0 || !is_of_trace {
+                    parent = (own.parent != 0).then(|| own.parent.to_be_bytes());
+                }
+                span.flags = flags_of(own);
+                own.span.to_be_bytes().to_vec()
+            }
+            None => self.new_span_id(frame, around.len()).to_vec(),
+        };
+        if around.is_empty() && call.piece.is_none() && self.is_root(call.method) {
+            span.kind = self.options.root_kind.number() as i32;
+        }
+        self.on_thread(&mut span);
+        span.attributes.push(number("weave.self_time_ns", call.own));
+        if call.weight > 1 {
+            span.attributes
+                .push(number("weave.weight", call.weight.into()));
+        }
+        span.trace_state = self.trace_state(stack, &span.trace_id);
+        span.attributes.extend(values.iter().map(value));
+        if !self.ruled(&mut span, call.method, &values, around.len()) {
+            return true;
+        }
+        self.note_child(around.len());
+        if let Some(piece) = call.piece {
+            let whole = self.logical_id(piece.call);
+            parent = parent.or(Some(whole));
+            span.attributes
+                .push(number("weave.logical_call", piece.call));
+            span.links.push(Link {
+                trace_id: self.logical_trace(piece.call).to_vec(),
+                span_id: whole.to_vec(),
+            });
+        }
+        span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
+        self.pending.push(Pending {
+            span,
+            method: call.method,
+            held: None,
+        });
+        true
     }
 
     fn on_thread(&self, span: &mut Span) {
@@ -1103,7 +1412,7 @@ impl Spans {
         if self.in_window(start, end) && self.is_long(start, end, is_root) {
             let mut span = self.span(method, start, end, how);
             if is_root {
-                span.kind = self.options.root_kind.number();
+                span.kind = self.options.root_kind.number() as i32;
             }
             span.trace_id = trace.to_vec();
             span.span_id = self.logical_id(call).to_vec();
@@ -1113,6 +1422,7 @@ impl Spans {
                 span.attributes.push(number("weave.weight", weight));
             }
             span.attributes.extend(values.iter().map(value));
+            self.say(&mut span, method, &values);
             let held = (!begun && how != Outcome::Running).then_some(call);
             self.pending.push(Pending { span, method, held });
         }
@@ -1153,9 +1463,36 @@ fn probability(weight: u32, n: u32, random: u64) -> String {
     format!("ot=th:{of_span};rv:{random:014x}")
 }
 
-/// A value as an attribute: what OTLP has no number for is text.
+/// The flags of a span that OTLP has.
+fn flags_of(span: SpanContext) -> u32 {
+    let remote = match span.flags & SPAN_REMOTE {
+        0 => 0,
+        _ => FLAG_REMOTE,
+    };
+    (span.flags & 0xff) as u32 | FLAG_HAS_REMOTE | remote
+}
+
+/// The value of this name, for a rule.
+fn scalar<'v>(values: &'v [values::Value], name: &str) -> Option<Scalar<'v>> {
+    let value = values.iter().find(|value| *value.name == *name)?;
+    Some(match &value.data {
+        Data::Null | Data::Missing(_) => Scalar::Null,
+        Data::Boolean(yes) => Scalar::Boolean(*yes),
+        Data::Integer(n) => Scalar::Number(*n as f64),
+        Data::Unsigned(n) => Scalar::Number(*n as f64),
+        Data::Double(n) => Scalar::Number(*n),
+        Data::Float(n) => Scalar::Number(values::widened(*n)),
+        Data::Char(_) => Scalar::Null,
+        Data::Text(text) | Data::Object(text) => Scalar::Text(text),
+    })
+}
+
+/// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions.
 fn value(value: &values::Value) -> KeyValue {
-    let key = format!("weave.value.{}", value.name);
+    let key = match value.name.contains('.') && !value.name.contains(['(', ' ']) {
+        true => value.name.to_string(),
+        false => format!("weave.value.{}", value.name),
+    };
     let typed = match value.data {
         Data::Boolean(b) => Value::Boolean(b),
         Data::Integer(n) => Value::Number(n),
@@ -1176,105 +1513,60 @@ impl Visitor for Spans {
         self.values = values;
     }
 
-    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
-        self.flush(None);
-        let values = std::mem::take(&mut self.values);
-        let Some(&frame) = stack.last() else {
-            return true;
-        };
-        let frame = &frame;
-        let stack = self.looked_at(stack);
-        let around = stack.split_last().map_or(stack, |(_, around)| around);
-        let time = call.start.saturating_add(call.total);
-        self.reach(call.method, Some(frame.id));
-        if self.is_learning {
-            if let Some(piece) = call.piece.filter(|piece| piece.first) {
-                let which = (piece.call, call.weight);
-                self.begin_logical(call.method, which, call.start, around, true);
-            }
-            if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
-                self.hand_up(stack, self.fits(stack, time));
-            }
-            return true;
+    fn span(&mut self, method: MethodIx, span: SpanContext, depth: usize) {
+        self.lane.anchors.retain(|anchor| anchor.depth < depth || !anchor.is_call);
+        self.lane.anchors.push(Anchor {
+            depth,
+            is_call: true,
+            span,
+            has_children: false,
+        });
+        let is_entry = self.rule(method).is_some_and(|rule| rule.kind.is_entry());
+        if self.opened.len() < MAX_LOGICAL {
+            let around = self.opened.get(&span.parent);
+            let entry = match (is_entry, around) {
+                (false, Some(around)) => around.entry,
+                _ => span.span,
+            };
+            let values = Vec::new();
+            self.opened.insert(span.span, Opened { entry, values });
         }
-        if let Some(piece) = call.piece {
-            // Who resumes it has not begun it.
-            let began = if piece.first { around } else { &[] };
-            let which = (piece.call, call.weight);
-            self.begin_logical(call.method, which, call.start, began, piece.first);
-            let is_below = !stack.is_empty();
-            let mut late = None;
-            if let Some(logical) = self.logical.get_mut(&piece.call) {
-                logical.below |= is_below;
-                logical.last = logical.last.max(time);
-                logical.start = logical.start.min(call.start);
-                let size = values::size(&values);
-                if !logical.over && self.logical_values + size <= values::MAX_LOGICAL {
-                    self.logical_values += size;
-                    logical.values.extend_from_slice(&values);
-                }
-                // Another thread may resume a call before the record that suspends it is written.
-                if piece.first && !std::mem::replace(&mut logical.begun, true) && logical.over {
-                    late = Some((logical.start, logical.last - logical.start, logical.failed));
-                }
-            }
-            let known = self.reach(call.method, Some(frame.id));
-            if let Some((start, duration, failed)) = late {
-                if known.wanted {
-                    known.count.add(duration, failed, call.weight.into());
-                }
-                self.release(piece.call, Some(start));
-            }
+    }
+
+    fn context(&mut self, span: Option<SpanContext>, depth: usize) {
+        let known = self.lane.anchors.last().map(|anchor| anchor.span.span);
+        if span.map(|span| span.span) == known {
+            return; // said again, where a chunk begins
         }
-        if !self.lane.wanted || stack.is_empty() {
-            return true;
-        }
-        let exported = self.fits(stack, time);
-        if !self.lane.begun.is_empty() {
-            self.hand_up(stack, exported);
-        }
-        let known = self.reach(call.method, Some(frame.id));
-        if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
-            let failed = call.outcome == Outcome::Error;
-            known.count.add(call.total, failed, call.weight.into());
-        }
-        if !exported {
-            return true;
-        }
-        let mut span = self.span(call.method, call.start, time, call.outcome);
-        span.trace_id = self.trace_id(stack).to_vec();
-        span.span_id = self.new_span_id(frame, around.len()).to_vec();
-        let mut parent = self
-            .nearest(around)
-            .map(|depth| self.span_id(&stack[depth], depth));
-        if around.is_empty() && call.piece.is_none() && self.is_root(call.method) {
-            span.kind = self.options.root_kind.number();
-        }
-        self.on_thread(&mut span);
-        span.attributes.push(number("weave.self_time_ns", call.own));
-        if call.weight > 1 {
-            span.attributes
-                .push(number("weave.weight", call.weight.into()));
-        }
-        span.trace_state = self.trace_state(stack, &span.trace_id);
-        span.attributes.extend(values.iter().map(value));
-        if let Some(piece) = call.piece {
-            let whole = self.logical_id(piece.call);
-            parent = parent.or(Some(whole));
-            span.attributes
-                .push(number("weave.logical_call", piece.call));
-            span.links.push(Link {
-                trace_id: self.logical_trace(piece.call).to_vec(),
-                span_id: whole.to_vec(),
+        self.lane.anchors.retain(|anchor| anchor.is_call || anchor.depth < depth);
+        let around = self.lane.anchors.last().map(|anchor| anchor.span.span);
+        if let Some(span) = span.filter(|span| around != Some(span.span)) {
+            self.lane.anchors.push(Anchor {
+                depth,
+                is_call: false,
+                span,
+                has_children: false,
             });
         }
-        span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
-        self.pending.push(Pending {
-            span,
-            method: call.method,
-            held: None,
-        });
-        true
+    }
+
+    fn entry_value(&mut self, value: values::Value) {
+        let current = self.lane.anchors.last().map(|anchor| anchor.span.span);
+        let entry = current.and_then(|id| Some(self.opened.get(&id)?.entry));
+        let opened = entry.and_then(|id| self.opened.get_mut(&id));
+        // The first of a name stays.
+        if let Some(opened) = opened
+            && opened.values.len() < MAX_GIVEN
+            && opened.values.iter().all(|known| known.name != value.name)
+        {
+            opened.values.push(value);
+        }
+    }
+
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
+        let counts = self.ended_call(call, stack);
+        self.lane.ends(stack.len().saturating_sub(1), &mut self.opened);
+        counts
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]) {

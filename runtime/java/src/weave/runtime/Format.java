@@ -39,6 +39,8 @@ final class Format {
     static final int AGGREGATED = 10;
     static final int SLOW = 12;
     static final int SAMPLED = 13;
+    static final int SPAN = 14;
+    static final int CONTEXT = 15;
     static final int CPU = 11;
 
     /** Kinds of values. */

@@ -458,6 +458,116 @@ public final class Hooks {
         }
     }
 
+    /** A call begins that is a span, for {@link Spans}. */
+    static void begin(int kind, String once, String traceparent, String tracestate, String baggage, int id) {
+        Lane lane = null;
+        try {
+            lane = Switch.LANES.lane();
+            lane.begin(kind, once, Parent.of(traceparent, tracestate, baggage), id, System.nanoTime());
+        } catch (Throwable failure) {
+            // The stack may have no room left for a call: fields only.
+            boolean deep = failure instanceof StackOverflowError;
+            if (lane == null) {
+                adrift++;
+                adriftShort += deep ? 1 : 0;
+            } else if (!lane.busy) {
+                lane.failed++;
+                lane.lost += 1;
+                lane.untold += 1;
+                lane.broken += 1;
+                lane.deep += deep ? 1 : 0;
+                lane.fault |= failure instanceof InternalError;
+                lane.end = 0;
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** Such a call ends, by the exception {@code t} if {@code error} says so. */
+    static void end(Throwable t, boolean error, int id) {
+        Lane lane = null;
+        try {
+            long now = System.nanoTime();
+            lane = Switch.LANES.lane();
+            try {
+                if (error) {
+                    lane.error(t, id, now);
+                } else {
+                    lane.record(Format.EXIT, id, now);
+                }
+            } finally {
+                lane.end(id);
+            }
+        } catch (Throwable failure) {
+            // The stack may have no room left for a call: fields only.
+            boolean deep = failure instanceof StackOverflowError;
+            if (lane == null) {
+                adrift++;
+                adriftShort += deep ? 1 : 0;
+            } else if (!lane.busy) {
+                lane.failed++;
+                lane.lost += 1;
+                lane.untold += 1;
+                lane.broken += 1;
+                lane.deep += deep ? 1 : 0;
+                lane.fault |= failure instanceof InternalError;
+                lane.end = 0;
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** The span in which this thread runs; null where there is none. */
+    static Span context() {
+        if (!(ready || prime()) || !Switch.ON) {
+            return null;
+        }
+        try {
+            return Switch.LANES.lane().context();
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return null;
+        }
+    }
+
+    /** Whether this thread runs in an open span of this word. */
+    static boolean isWithin(String once) {
+        Span span = context();
+        return span != null && span.isWithin(once);
+    }
+
+    /** This thread runs in this context until {@link #leave(Turn)}. */
+    static Turn enter(Span span) {
+        try {
+            return new Turn(Switch.LANES.lane().run(span), span);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return null;
+        }
+    }
+
+    /** The thread is back in the context that it had. */
+    static void leave(Turn turn) {
+        if (turn == null) {
+            return;
+        }
+        try {
+            Switch.LANES.lane().run(turn.before);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
     /** As {@link #enter}, for an outermost sampled call. */
     static void outermost(int id, int weight) {
         Lane lane = null;

@@ -146,6 +146,13 @@ final class Ids {
                 case 10:
                     number();
                     break;
+                case 13:
+                    number();
+                    number();
+                    for (int n = 5; n > 0; n--) {
+                        text();
+                    }
+                    break;
                 case 11:
                     aspects();
                     break;

@@ -66,6 +66,15 @@ final class Lane extends Cursor {
     /** The SAMPLED escape of such a call. */
     private long[] weighed;
 
+    /** The span that this thread runs in, if it runs in one. */
+    private Span span;
+    /** Who has started this thread ran in it: this thread does as long as it is open. */
+    private boolean inherited;
+    /** {@link Net} knows this lane. */
+    private boolean cast;
+    /** For ids. */
+    private long random;
+
     private final Store store;
     final int number;
     /** Null for a virtual thread. */
@@ -234,6 +243,83 @@ final class Lane extends Cursor {
             weighed[1] = weight;
             slow(Format.ENTER, id, now, null, weighed);
         }
+    }
+
+    /** The span that this thread runs in; null where there is none. */
+    Span context() {
+        if (inherited && (span == null || span.over)) {
+            inherited = false;
+            span = null;
+        }
+        return busy ? null : span;
+    }
+
+    /** Who has started this thread ran in this span. */
+    void inherit(Span from) {
+        span = from;
+        inherited = true;
+    }
+
+    /** A call begins that is a span. A server's is no other span's, unless its caller says so. */
+    void begin(int kind, String once, Parent from, int id, long now) {
+        if (busy) {
+            return;
+        }
+        Span around = context();
+        Span next = from != null ? new Span(from, around, nextId(), once, id)
+            : new Span(kind == Spans.SERVER ? null : around, around, nextId(), nextId(), nextId(), once, id);
+        if (mark != 0) {
+            among(Format.ENTER, id, now);
+        }
+        slow(Format.ENTER, id, now, null, next.begun());
+        span = next;
+        inherited = false;
+        cast = cast || Net.cast(this);
+    }
+
+    /** The innermost span of this method ends, and those within it whose ends were lost. */
+    void end(int id) {
+        Span over = span;
+        while (over != null && over.method != id) {
+            over = over.before;
+        }
+        if (busy || over == null) {
+            return;
+        }
+        for (Span one = span; one != over.before; one = one.before) {
+            one.over = true;
+        }
+        span = over.before;
+    }
+
+    /** This thread runs in another context from now on, or in none. */
+    Span run(Span next) {
+        Span before = context();
+        if (!busy && next != before) {
+            span = next;
+            inherited = false;
+            cast = cast || Net.cast(this);
+            int id = next == null ? before.method : next.method;
+            long[] escape = next == null ? new long[] {Format.escape(Format.CONTEXT, 4, 0), 0, 0, 0, 0} : next.context();
+            slow(Format.NONE, id, System.nanoTime(), null, escape);
+        }
+        return before;
+    }
+
+    /** A number for an id, never 0 (splitmix64). */
+    private long nextId() {
+        if (random == 0) {
+            random = store.seed ^ (long) number << 32 ^ System.nanoTime();
+        }
+        long id;
+        do {
+            random += 0x9E37_79B9_7F4A_7C15L;
+            id = random;
+            id = (id ^ id >>> 30) * 0xBF58_476D_1CE4_E5B9L;
+            id = (id ^ id >>> 27) * 0x94D0_49BB_1331_11EBL;
+            id ^= id >>> 31;
+        } while (id == 0);
+        return id;
     }
 
     void error(Throwable t, int id, long now) {
@@ -898,7 +984,8 @@ final class Lane extends Cursor {
         } else {
             boolean virtual = thread == null;
             long[] intro = virtual && named ? NOTHING : introduction(virtual);
-            need += 3 + intro.length;
+            long[] context = span == null ? NOTHING : span.context();
+            need += 3 + intro.length + context.length;
             if (c.words != null && c.at + need <= c.limit) {
                 word = c.put(c.at, new long[] {
                     Format.escape(Format.SEGMENT, 2, number), segment & 0xFFFF_FFFFL, store.time(now)
@@ -915,6 +1002,7 @@ final class Lane extends Cursor {
                 return false;
             }
             word = c.put(word, intro);
+            word = c.put(word, context);
         }
         if (lost != 0) {
             word = c.put(word, Format.LOST, lost);

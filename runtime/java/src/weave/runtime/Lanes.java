@@ -45,6 +45,7 @@ final class Lanes extends ThreadLocal<Object> {
         if (lane == null) {
             throw noLane;
         }
+        Net.catchInto(lane);
         // The store holds a platform thread's lane; a virtual thread's goes with its thread.
         return Switch.COLLECTIBLE && lane.thread != null ? new WeakReference<Lane>(lane) : lane;
     }

@@ -67,6 +67,7 @@ final class Store {
 
     /** Only who can read the trace knows it. */
     final byte[] nonce;
+    final long seed = newSeed();
 
     Store(TraceFile file, Settings settings, long pid, String command) throws java.io.IOException {
         this.file = file;
@@ -92,6 +93,15 @@ final class Store {
 
     java.io.File path() {
         return file.path;
+    }
+
+    /** What ids begin with: not the nonce, which ids would tell. */
+    private static long newSeed() {
+        long mixed = 0;
+        for (byte b : RequestFile.nonce()) {
+            mixed = mixed * 0x100_0000_01B3L ^ b;
+        }
+        return mixed;
     }
 
     /** Nanoseconds since the origin. */

@@ -1,0 +1,96 @@
+package weave.runtime;
+
+/** A span, and so the context of what runs below it. What it is it stays; only its end is noted. */
+final class Span {
+    /** Flags of a {@code traceparent}: the trace is recorded, and its id is random. */
+    static final int SAMPLED = 1;
+    static final int RANDOM = 2;
+    /** Beside these, in the trace: the parent is of another process. */
+    private static final int REMOTE = 1 << 8;
+
+    final long traceHigh;
+    final long traceLow;
+    final long id;
+    /** 0: it begins a trace. */
+    private final long parentId;
+    private final int flags;
+    /** Within this process; null where it begins what this process does. */
+    final Span parent;
+    /** What came in beside the parent, unread. */
+    final String state;
+    final String baggage;
+    /** What no other span below it may be, or null. */
+    final String once;
+    final int method;
+    /** The context in which it began. */
+    final Span before;
+    volatile boolean over;
+
+    /** Below {@code parent}, which may be null. */
+    Span(Span parent, Span before, long high, long low, long id, String once, int method) {
+        this.parent = parent;
+        this.before = before;
+        this.id = id;
+        this.once = once;
+        this.method = method;
+        traceHigh = parent == null ? high : parent.traceHigh;
+        traceLow = parent == null ? low : parent.traceLow;
+        parentId = parent == null ? 0 : parent.id;
+        flags = parent == null ? SAMPLED | RANDOM : parent.flags & 0xFF;
+        state = parent == null ? null : parent.state;
+        baggage = parent == null ? null : parent.baggage;
+    }
+
+    /** Below what came in. */
+    Span(Parent from, Span before, long id, String once, int method) {
+        parent = null;
+        this.before = before;
+        this.id = id;
+        this.once = once;
+        this.method = method;
+        traceHigh = from.traceHigh;
+        traceLow = from.traceLow;
+        parentId = from.id;
+        flags = from.flags | REMOTE;
+        state = from.state;
+        baggage = from.baggage;
+    }
+
+    /** Whether it, or a span around it that is open, is of this word. */
+    boolean isWithin(String word) {
+        for (Span span = this; span != null; span = span.parent) {
+            if (!span.over && word.equals(span.once)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The SPAN escape of the call that it is. */
+    long[] begun() {
+        return new long[] {Format.escape(Format.SPAN, 5, method), traceHigh, traceLow, id, parentId, flags};
+    }
+
+    /** The CONTEXT escape of what runs below it. */
+    long[] context() {
+        return new long[] {Format.escape(Format.CONTEXT, 4, 0), traceHigh, traceLow, id, flags};
+    }
+
+    /** As others read it (W3C Trace Context, 3.2). */
+    String traceparent() {
+        char[] text = new char[55];
+        text[0] = text[1] = '0';
+        text[2] = text[35] = text[52] = '-';
+        hex(traceHigh, 16, text, 3);
+        hex(traceLow, 16, text, 19);
+        hex(id, 16, text, 36);
+        hex(flags & 0xFF, 2, text, 53);
+        return new String(text);
+    }
+
+    private static void hex(long number, int digits, char[] text, int at) {
+        for (int i = digits - 1; i >= 0; i--, number >>>= 4) {
+            text[at + i] = "0123456789abcdef".charAt((int) number & 15);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
+
+use super::super::hook::{self, Word};
+use super::super::model::{Aspect, Context, Handed, OwnHooks};
+use super::{Parser, Text, Value};
+use crate::aspect::advice::Advice;
+use crate::spans::{Condition, KIND_WORDS, Kind, SpanRule, Template};
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+pub(in super::super) const SPAN_KEYS: [&str; 5] = ["kind", "name", "once", "error", "when"];
+const SPAN_SYNONYMS: [(&str, &str); 4] = [
+    ("type", "kind"),
+    ("title", "name"),
+    ("group", "once"),
+    ("if", "when"),
+];
+pub(in super::super) const CONTEXT_KEYS: [&str; 1] = ["handover"];
+const CONTEXT_SYNONYMS: [(&str, &str); 2] = [("hand", "handover"), ("hand-over", "handover")];
+
+/// A rule of spans on the way, and the names of values in it with where they stand.
+#[derive(Default)]
+pub(super) struct Spans {
+    pub rule: SpanRule,
+    names: Vec<(String, Range<usize>)>,
+}
+
+impl<'t> Parser<'t> {
+    /// `span = "client"`, or a table.
+    pub(super) fn span(&mut self, value: &Value<'t>) -> Option<Spans> {
+        let mut spans = Spans::default();
+        match value.get_ref() {
+            DeValue::String(_) => spans.rule.kind = self.span_kind(value)?,
+            DeValue::Table(table) => self.span_table(&mut spans, table, value.span()),
+            _ => {
+                self.wrong_type(value, "`span`", "a kind of spans, or a table");
+                return None;
+            }
+        }
+        Some(spans)
+    }
+
+    fn span_table(&mut self, spans: &mut Spans, table: &DeTable<'t>, span: Range<usize>) {
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            if !SPAN_KEYS.contains(&name) {
+                self.unknown_key(key.span(), name, "`span`", &SPAN_KEYS, &SPAN_SYNONYMS);
+                continue;
+            }
+            let DeValue::String(text) = value.get_ref() else {
+                self.wrong_type(value, &format!("`{name}`"), "a string");
+                continue;
+            };
+            if text.trim().is_empty() || text.contains(char::is_control) {
+                let title = format!("`{name}` is empty or not printable");
+                self.report(value.span(), title, "expected a text");
+                continue;
+            }
+            let text = &**text;
+            let rule = &mut spans.rule;
+            let names: Result<Vec<&str>, &str> = match name {
+                "kind" => {
+                    rule.kind = self.span_kind(value).unwrap_or_default();
+                    continue;
+                }
+                "name" => {
+                    rule.name = text.into();
+                    Template::parse(text).map(|template| template.names().collect())
+                }
+                "once" => {
+                    rule.once = text.into();
+                    continue;
+                }
+                "error" => {
+                    rule.error = text.into();
+                    Condition::parse(text).map(|condition| vec![condition.name])
+                }
+                _ => {
+                    rule.when = text.into();
+                    Condition::parse(text).map(|condition| vec![condition.name])
+                }
+            };
+            match names {
+                Ok(names) => {
+                    let place = |name: &str| {
+                        let at = text.find(name).unwrap_or_default();
+                        let whole = Text {
+                            span: value.span(),
+                            value: text,
+                        };
+                        self.inside(&whole, &(at..at + name.len()))
+                    };
+                    let places: Vec<_> = names.iter().map(|n| place(n)).collect();
+                    let names = names.into_iter().map(str::to_owned);
+                    spans.names.extend(names.zip(places));
+                }
+                Err(expected) => {
+                    let example = match name {
+                        "name" => "`name = \"{http.request.method} {http.route}\"`",
+                        _ => "`error = \"http.response.status_code >= 500\"`",
+                    };
+                    let title = format!("`{name}` cannot be read");
+                    self.report_help(value.span(), title, expected, example);
+                }
+            }
+        }
+        if !table.contains_key("kind") {
+            self.report_help(
+                span,
+                "the span has no `kind`",
+                "expected one of the kinds",
+                "`kind = \"server\"`, `client`, `producer`, `consumer` or `internal`",
+            );
+        }
+    }
+
+    fn span_kind(&mut self, value: &Value<'t>) -> Option<Kind> {
+        const WORDS: [&str; 5] = ["internal", "server", "client", "producer", "consumer"];
+        debug_assert!(WORDS.iter().zip(KIND_WORDS).all(|(a, (b, _))| *a == b));
+        let DeValue::String(word) = value.get_ref() else {
+            self.wrong_type(value, "`kind`", "a kind of spans");
+            return None;
+        };
+        let kind = Kind::named(word);
+        if kind.is_none() {
+            self.unknown(value.span(), "kind of spans", "", word, &WORDS, &[]);
+        }
+        kind
+    }
+
+    /// What does not go with `span`, once all of the aspect is read.
+    pub(super) fn check_span(
+        &mut self,
+        spans: &Spans,
+        (aspect, own): (&Aspect, &OwnHooks),
+        key: Range<usize>,
+        table: &DeTable<'t>,
+    ) {
+        let is_known = |name: &str| {
+            // Another aspect's `entry` may give values of dotted names.
+            name.contains('.') || own.record.iter().any(|record| *record.name == *name)
+        };
+        for (name, place) in &spans.names {
+            if !is_known(name) {
+                self.report_help(
+                    place.clone(),
+                    format!("the aspect records no value `{name}`"),
+                    "expected the name of a value",
+                    format!("`record = [\"{name} = arg(0)\"]`"),
+                );
+            }
+        }
+        for other in ["mode", "sample"] {
+            if let Some((key, value)) = table.get_key_value(other)
+                && !matches!(value.get_ref(), DeValue::String(word) if **word == *"record")
+            {
+                self.report(
+                    key.span(),
+                    format!("a span is recorded whole: `{other}` does not go with `span`"),
+                    format!("leave out `{other}`, or `span`"),
+                );
+            }
+        }
+        if aspect.advice.only(Advice::ALL) != Advice::ALL || aspect.advice.has(Advice::SECTION) {
+            self.report(
+                key,
+                "a span has a beginning and an end",
+                "leave out `advice` and `hooks`, or `span`",
+            );
+        }
+    }
+
+    /// `context = { handover = "arg(0)" }`
+    pub(super) fn context(&mut self, value: &Value<'t>) -> Option<Context> {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong_type(value, "`context`", "a table");
+            return None;
+        };
+        let mut context = Context::default();
+        for (key, value) in table {
+            match &**key.get_ref() {
+                "handover" => context.handover = self.handed(value),
+                name => {
+                    let (known, synonyms) = (&CONTEXT_KEYS, &CONTEXT_SYNONYMS);
+                    self.unknown_key(key.span(), name, "`context`", known, synonyms);
+                }
+            }
+        }
+        if table.iter().next().is_none() {
+            self.report(value.span(), "`context` is empty", "expected `handover`");
+        }
+        Some(context)
+    }
+
+    fn handed(&mut self, value: &Value<'t>) -> Option<Handed> {
+        let mut handed = Handed {
+            args: Vec::new(),
+            all: false,
+            span: value.span(),
+        };
+        for text in self.strings("handover", value) {
+            match hook::parse_operand(text.value).map(|operand| operand.word) {
+                Ok(Word::Arg(n)) => handed.args.push(n),
+                Ok(Word::Args) => handed.all = true,
+                Ok(_) => self.report_help(
+                    text.span.clone(),
+                    "this is not handed over",
+                    "expected arguments",
+                    "`arg(0)`, a list of them, or `args` for all that can be",
+                ),
+                Err(e) => self.bad_pattern("handover", &text, e),
+            }
+        }
+        (handed.all || !handed.args.is_empty()).then_some(handed)
+    }
+}
