@@ -859,6 +859,14 @@ impl<'t> Parser<'t> {
                 "leave it out: of whole methods, async ones alone are followed",
             );
         }
+        if let Some(handed) = own.handed() {
+            self.report_help(
+                handed.span.clone(),
+                "`handover` is about calls",
+                "the aspect names none: `at`",
+                "`at = { call = { extends = \"java.util.concurrent.Executor\", method = \"execute\" } }`",
+            );
+        }
         for key in AT_HOOKS {
             if let Some((key, _)) = table.get_key_value(key) {
                 self.report_help(
@@ -1125,7 +1133,7 @@ impl<'t> Parser<'t> {
             self.check_point(kind, table);
         }
         let replace = key("replace");
-        let records = ["advice", "record", "mode"]
+        let records = ["advice", "record", "mode", "span", "context", "entry"]
             .into_iter()
             .any(|k| key(k).is_some());
         let around: Vec<Range<usize>> = ["before", "after"].iter().filter_map(|k| key(k)).collect();
@@ -1139,7 +1147,7 @@ impl<'t> Parser<'t> {
                 },
                 match kind {
                     PointKind::Call => {
-                        "expected `before`, `after`, `replace`, `advice` or `record` beside it"
+                        "expected `before`, `after`, `replace`, `advice`, `record`, `span` or `context` beside it"
                     }
                     _ if kind.has_replace() => "expected `before`, `after` or `replace` beside it",
                     _ if kind.has_after() => "expected `before` or `after` beside it",

@@ -68,8 +68,8 @@ final class Lane extends Cursor {
 
     /** The span that this thread runs in, if it runs in one. */
     private Span span;
-    /** Who has started this thread ran in it: this thread does as long as it is open. */
-    private boolean inherited;
+    /** That of who has started this thread, which runs in it as long as it is open. */
+    private Span inherited;
     /** {@link Net} knows this lane. */
     private boolean cast;
     /** For ids. */
@@ -247,17 +247,15 @@ final class Lane extends Cursor {
 
     /** The span that this thread runs in; null where there is none. */
     Span context() {
-        if (inherited && (span == null || span.over)) {
-            inherited = false;
-            span = null;
+        if (span != null && span == inherited && span.over) {
+            span = inherited = null;
         }
         return busy ? null : span;
     }
 
     /** Who has started this thread ran in this span. */
     void inherit(Span from) {
-        span = from;
-        inherited = true;
+        span = inherited = from;
     }
 
     /** A call begins that is a span. A server's is no other span's, unless its caller says so. */
@@ -273,7 +271,6 @@ final class Lane extends Cursor {
         }
         slow(Format.ENTER, id, now, null, next.begun());
         span = next;
-        inherited = false;
         cast = cast || Net.cast(this);
     }
 
@@ -297,7 +294,6 @@ final class Lane extends Cursor {
         Span before = context();
         if (!busy && next != before) {
             span = next;
-            inherited = false;
             cast = cast || Net.cast(this);
             int id = next == null ? before.method : next.method;
             long[] escape = next == null ? new long[] {Format.escape(Format.CONTEXT, 4, 0), 0, 0, 0, 0} : next.context();

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Requests (`span`, `context`, `entry`): which spans a program's requests have, over its threads and from process to process, judged by a
+Collector.
+
+    spans.py [--only NAME]...
+
+Names: java. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK.
+"""
+
+import argparse
+import collections
+
+import otlp
+import values
+from lib import ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
+
+SOURCES = ROOT / "tests" / "programs" / "requests"
+KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
+#: What differs from run to run, or says where a span was made.
+OWN = ("thread.", "code.", "weave.")
+
+
+def line(span):
+    """A span in a line: kind, name, how it failed, and what rules recorded."""
+    told = {k: v for k, v in otlp.attributes(span).items() if not k.startswith(OWN)}
+    status = "" if span.get("status", {}).get("code") != 2 else " ERROR"
+    shown = " ".join(f"{k}={v}" for k, v in sorted(told.items()))
+    return f"{KINDS[span['kind']]} {span['name']}{status} {{{shown}}}"
+
+
+def trees(spans):
+    """The traces as text, each with its root's line first; what has no parent here is a root."""
+    below = collections.defaultdict(list)
+    for span in spans:
+        below[span["traceId"], span.get("parentSpanId", "")].append(span)
+    ids = {(span["traceId"], span["spanId"]) for span in spans}
+
+    def tree(span, depth):
+        inner = sorted(below[span["traceId"], span["spanId"]], key=lambda s: (s["name"], int(s["startTimeUnixNano"])))
+        return ["  " * depth + line(span), *(text for one in inner for text in tree(one, depth + 1))]
+
+    roots = [span for span in spans if (span["traceId"], span.get("parentSpanId", "")) not in ids]
+    return [(span, "\n".join(tree(span, 0))) for span in sorted(roots, key=lambda s: int(s["startTimeUnixNano"]))]
+
+
+def judged(score, name, trace, folder):
+    """What a Collector got of a trace: ids are sound, and the trees are the expected ones."""
+    collector = otlp.Collector(fresh(folder / "collector"))
+    otlp.export(trace, collector, "http/protobuf", "--service", "requests", "--min", "0")
+    collector.stop()
+    spans = collector.spans()
+    ids = collections.Counter(span["spanId"] for span in spans)
+    score.check(f"{name}: each span comes once", spans and max(ids.values()) == 1, f"{len(spans)} spans")
+    all_ = trees(spans)
+    text = [text for _, text in all_]
+    alone = text[: -REQUESTS]
+    expected = (SOURCES / "expected.txt").read_text().strip().split("\n\n")
+    (folder / f"{name}.txt").write_text("\n\n".join(alone) + "\n")
+    score.check(f"{name}: the spans of each request", alone == expected, f"{len(alone)} trees, see {folder / f'{name}.txt'}")
+    for one in [t for t in alone if t not in expected][:5]:
+        print("not expected:", one)
+    shapes = collections.Counter(text[-REQUESTS:])
+    known = {t.replace("/7", "/many") for t in expected}
+    odd = [shape for shape in shapes if shape not in known]
+    score.check(f"{name}: of {REQUESTS} requests at once none has what is another's", not odd and len(shapes) == 6, "\n".join(odd[:3]) or str(len(shapes)))
+    return all_
+
+
+#: At once, as the program's argument says.
+REQUESTS = 300
+
+
+def java(score, folder):
+    bin_, out = oldest_jdk() / "bin", fresh(folder / "classes")
+    run([bin_ / "javac", "-g", "--release", "8", "-Xlint:-options", "-d", out, *(SOURCES / "java/app").glob("*.java")])
+    run([bin_ / "jar", "cf", folder / "app.jar", "-C", out, "."])
+    woven = folder / "woven.jar"
+    run([weave_binary(), "-q", "--strict", "--rules", SOURCES / "rules.toml", folder / "app.jar", woven])
+    plain = run([bin_ / "java", "-cp", folder / "app.jar", "app.Requests", REQUESTS]).stdout
+    for version, home in judges().items():
+        name, trace = f"java on {version}", folder / "run.wtrace"
+        done = run([home / "bin/java", "-Xverify:all", "-cp", woven, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
+        score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, plain), done.stdout + done.stderr[-600:])
+        judged(score, name, trace, folder)
+
+
+EVERY = {"java": java}
+
+
+def body():
+    parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parse.add_argument("--only", action="append", default=[], choices=sorted(EVERY))
+    args = parse.parse_args()
+    args.scope = "--everyday"
+    score = Score()
+    run_programs(score, args, EVERY, ())
+    return score.finish("requests")
+
+
+if __name__ == "__main__":
+    main(body)

@@ -1,0 +1,290 @@
+package app;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Timer;
+import java.util.TimerTask;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.RecursiveTask;
+import java.util.concurrent.TimeUnit;
+
+/** A server in one process: requests, what they ask of a database and of another service, and on which threads. */
+public final class Requests {
+    static final ExecutorService POOL = Executors.newFixedThreadPool(2);
+    static final Server SERVER = new Server();
+
+    /** A request as a server has it. */
+    public static final class Request {
+        final String method;
+        final String path;
+        final Map<String, String> headers = new HashMap<String, String>();
+
+        Request(String method, String path) {
+            this.method = method;
+            this.path = path;
+        }
+
+        public String method() {
+            return method;
+        }
+
+        public String path() {
+            return path;
+        }
+
+        public String header(String name) {
+            return headers.get(name);
+        }
+
+        public void setHeader(String name, String value) {
+            headers.put(name, value);
+        }
+    }
+
+    /** An answer, whose status is known at the end. */
+    public static final class Response {
+        private int status = 200;
+
+        public int status() {
+            return status;
+        }
+    }
+
+    static final class Server {
+        void service(Request request, Response response) {
+            String route = route(request);
+            try {
+                dispatch(route, request);
+            } catch (IllegalStateException refused) {
+                response.status = 409;
+            } catch (RuntimeException failed) {
+                response.status = 500;
+            }
+        }
+
+        String route(Request request) {
+            int last = request.path.lastIndexOf('/');
+            return last == 0 ? request.path : request.path.substring(0, last) + "/{id}";
+        }
+
+        private void dispatch(String route, Request request) {
+            try {
+                Handlers.handle(request.path.split("/")[1]);
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new RuntimeException(e);
+            }
+        }
+    }
+
+    /** What asks the database, itself by way of a driver that has the same method. */
+    static class Db {
+        int query(String sql) {
+            return sql.length();
+        }
+    }
+
+    static final class Pool extends Db {
+        private final Db driver = new Db();
+
+        @Override
+        int query(String sql) {
+            if (sql.contains("broken")) {
+                throw new IllegalArgumentException("no such table");
+            }
+            return driver.query(sql);
+        }
+    }
+
+    /** A client of another service. */
+    static final class Client {
+        Response send(Request request) {
+            Response response = new Response();
+            SERVER.service(request, response);
+            return response;
+        }
+    }
+
+    static final class Handlers {
+        static final Db DB = new Pool();
+
+        static void handle(String what) throws Exception {
+            switch (what) {
+                case "plain":
+                    DB.query("SELECT 1");
+                    break;
+                case "fail":
+                    throw new IllegalArgumentException("on purpose");
+                case "refuse":
+                    throw new IllegalStateException("no");
+                case "broken":
+                    DB.query("SELECT broken");
+                    break;
+                case "call":
+                    new Client().send(new Request("GET", "/price/7"));
+                    break;
+                case "price":
+                    DB.query("SELECT price");
+                    break;
+                case "submit":
+                    POOL.submit(() -> DB.query("SELECT submit")).get();
+                    break;
+                case "execute":
+                    execute();
+                    break;
+                case "named":
+                    POOL.submit(new Named()).get();
+                    break;
+                case "all":
+                    all();
+                    break;
+                case "future":
+                    CompletableFuture.supplyAsync(() -> DB.query("SELECT supply"), POOL).thenApplyAsync(n -> DB.query("SELECT apply"), POOL).get();
+                    break;
+                case "thread":
+                    Thread thread = new Thread(() -> DB.query("SELECT thread"));
+                    thread.start();
+                    thread.join();
+                    break;
+                case "subclass":
+                    Thread own = new Own();
+                    own.start();
+                    own.join();
+                    break;
+                case "timer":
+                    timer();
+                    break;
+                case "fork":
+                    ForkJoinPool.commonPool().invoke(new Sum(0, 4));
+                    break;
+                default:
+                    throw new AssertionError(what);
+            }
+        }
+
+        private static void execute() throws InterruptedException {
+            CountDownLatch done = new CountDownLatch(1);
+            POOL.execute(() -> {
+                DB.query("SELECT execute");
+                done.countDown();
+            });
+            done.await();
+        }
+
+        private static void all() throws InterruptedException {
+            List<Callable<Integer>> tasks = new ArrayList<Callable<Integer>>();
+            tasks.add(() -> DB.query("SELECT first"));
+            tasks.add(() -> DB.query("SELECT second"));
+            POOL.invokeAll(tasks);
+        }
+
+        private static void timer() throws InterruptedException {
+            CountDownLatch done = new CountDownLatch(1);
+            Timer timer = new Timer();
+            timer.schedule(new TimerTask() {
+                @Override
+                public void run() {
+                    DB.query("SELECT timer");
+                    done.countDown();
+                }
+            }, 1);
+            done.await();
+            timer.cancel();
+        }
+    }
+
+    /** A task of a class that has a name: who hands it over may ask for it again. */
+    static final class Named implements Callable<Integer> {
+        @Override
+        public Integer call() {
+            return Handlers.DB.query("SELECT named");
+        }
+    }
+
+    static final class Own extends Thread {
+        @Override
+        public void run() {
+            Handlers.DB.query("SELECT subclass");
+        }
+    }
+
+    public static final class Sum extends RecursiveTask<Integer> {
+        private static final long serialVersionUID = 1;
+        private final int from;
+        private final int to;
+
+        Sum(int from, int to) {
+            this.from = from;
+            this.to = to;
+        }
+
+        @Override
+        protected Integer compute() {
+            if (to - from == 1) {
+                return Handlers.DB.query("SELECT fork");
+            }
+            Sum left = new Sum(from, (from + to) / 2);
+            Sum right = new Sum((from + to) / 2, to);
+            left.fork();
+            return right.compute() + left.join();
+        }
+    }
+
+    /** What no request asks for. */
+    static void tick() {
+        Handlers.DB.query("SELECT tick");
+    }
+
+    static int ask(String path, String... headers) {
+        Request request = new Request("GET", path);
+        for (int i = 0; i < headers.length; i += 2) {
+            request.headers.put(headers[i], headers[i + 1]);
+        }
+        Response response = new Response();
+        SERVER.service(request, response);
+        return response.status();
+    }
+
+    public static void main(String[] args) throws Exception {
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork"};
+        for (String kind : kinds) {
+            System.out.println(kind + " " + ask("/" + kind + "/7"));
+        }
+        tick();
+        String trace = "0af7651916cd43dd8448eb211c80319c";
+        ask("/plain/in", "traceparent", "00-" + trace + "-b7ad6b7169203331-01", "tracestate", "vendor=1", "baggage", "user=7");
+        ask("/call/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+        for (String wrong : new String[] {"", "00-" + trace, "00-" + trace.toUpperCase() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y"}) {
+            ask("/plain/wrong", "traceparent", wrong, "tracestate", "vendor=2");
+        }
+        many(args.length > 0 ? Integer.parseInt(args[0]) : 200);
+        POOL.shutdown();
+        POOL.awaitTermination(10, TimeUnit.SECONDS);
+    }
+
+    /** Many requests at once, on threads that they share: none comes into another's context. */
+    private static void many(int count) throws Exception {
+        ExecutorService front = Executors.newFixedThreadPool(8);
+        List<java.util.concurrent.Future<Integer>> all = new ArrayList<java.util.concurrent.Future<Integer>>();
+        String[] kinds = {"plain", "fail", "submit", "call", "future", "thread"};
+        for (int i = 0; i < count; i++) {
+            String path = "/" + kinds[i % kinds.length] + "/many";
+            all.add(front.submit(() -> ask(path)));
+        }
+        int sum = 0;
+        for (java.util.concurrent.Future<Integer> one : all) {
+            sum += one.get();
+        }
+        front.shutdown();
+        System.out.println("many " + sum);
+    }
+}
