@@ -41,7 +41,12 @@ def trees(spans):
         return ["  " * depth + line(span), *(text for one in inner for text in tree(one, depth + 1))]
 
     roots = [span for span in spans if (span["traceId"], span.get("parentSpanId", "")) not in ids]
-    return [(span, "\n".join(tree(span, 0))) for span in sorted(roots, key=lambda s: int(s["startTimeUnixNano"]))]
+    def came_in(span):
+        """What a root's parent in another process is."""
+        remote = span.get("flags", 0) & 0x300 == 0x300
+        return f"{span['traceId']} {span['parentSpanId']} {remote}: " if span.get("parentSpanId") else ""
+
+    return [(span, came_in(span) + "\n".join(tree(span, 0))) for span in sorted(roots, key=lambda s: int(s["startTimeUnixNano"]))]
 
 
 def judged(score, name, trace, folder):

@@ -246,7 +246,9 @@ impl Binder<'_> {
                     }
                 }
                 false => match subject.span {
-                    Some(rule) => binding.spans(says, rule, records, keep),
+                    Some(rule) => {
+                        binding.spans(says, (rule, aspects), records, keep)
+                    }
                     None => binding.switched(says, records, keep),
                 },
             };
@@ -500,6 +502,8 @@ struct Recording {
     values: Vec<Call>,
     /// What begins or ends such a call.
     switched: Option<Call>,
+    /// What sends the context of the span that has begun with a request.
+    sent: Vec<Call>,
 }
 
 impl Recording {
@@ -509,6 +513,7 @@ impl Recording {
         all.extend(self.decides);
         all.append(&mut self.values);
         all.extend(self.switched);
+        all.append(&mut self.sent);
         all
     }
 }
@@ -538,6 +543,18 @@ const HANDED: [&str; 10] = [
     "java/util/function/Function",
     "java/util/function/Supplier",
 ];
+
+/// The headers by which contexts go from process to process: W3C Trace Context and Baggage.
+const HEADERS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+
+/// What a free word stands for.
+fn replace(operands: &mut [HookOperand], free: &str, word: &Word) {
+    for operand in operands {
+        if matches!(&operand.word, Word::Named(name) if name == free) {
+            operand.word = word.clone();
+        }
+    }
+}
 
 /// The method's id, as an operand.
 fn id() -> Meant {
@@ -862,21 +879,7 @@ impl<'b> Binding<'b> {
         let own = self.aspect.2;
         let mut made = Vec::new();
         let kept = keep.states.len();
-        let value = match &record.value {
-            Recorded::Operand(operand) | Recorded::Text(operand) => {
-                self.when = self.when_known(&operand.word);
-                let value = self.value(operand, &record.operands[0], keep)?;
-                made.append(&mut self.chains);
-                value
-            }
-            Recorded::Call(call) => {
-                self.when = When::Enter;
-                let (call, value) = self.recorded_call(call, record, keep)?;
-                made.append(&mut self.chains);
-                made.push(call);
-                value
-            }
-        };
+        let value = self.evaluated(record, &mut made, keep)?;
         if matches!(value, Meant::Nothing) {
             return Ok(());
         }
@@ -931,6 +934,30 @@ impl<'b> Binding<'b> {
         recorded.made.append(&mut made);
         recorded.values.push(call);
         Ok(())
+    }
+
+    /// A value, and the calls that make it.
+    fn evaluated(
+        &mut self,
+        record: &OwnRecord,
+        made: &mut Vec<Call>,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        match &record.value {
+            Recorded::Operand(operand) | Recorded::Text(operand) => {
+                self.when = self.when_known(&operand.word);
+                let value = self.value(operand, &record.operands[0], keep)?;
+                made.append(&mut self.chains);
+                Ok(value)
+            }
+            Recorded::Call(call) => {
+                self.when = When::Enter;
+                let (call, value) = self.recorded_call(call, record, keep)?;
+                made.append(&mut self.chains);
+                made.push(call);
+                Ok(value)
+            }
+        }
     }
 
     /// The call that tells the hook library what is left out of texts.
@@ -1008,10 +1035,11 @@ impl<'b> Binding<'b> {
     fn spans(
         &mut self,
         says: i32,
-        rule: &SpanRule,
+        (rule, aspects): (&SpanRule, &[Meets<'_>]),
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
+        let [parent, others, baggage] = self.extracted(aspects, records, keep)?;
         let names = ["decide", "begin", "exit", "error"];
         let [decide, begin, exit, error] =
             names.map(|name| self.of_library([SPANS[0]; 2], name, &(0..0), 7));
@@ -1020,13 +1048,13 @@ impl<'b> Binding<'b> {
             "" => Meant::Nothing,
             word => Meant::Constant(Word::Text(word.to_owned())),
         };
-        let mut call = self.call_with(&decide, &[says, once(), id()], keep)?;
+        let incoming = [says, once(), parent, others, baggage, id()];
+        let mut call = self.call_with(&decide, &incoming, keep)?;
         let state = records.state(keep);
         call.dest = Dest::State(records.state.unwrap_or_default());
         records.enter.decides = Some(call);
         let kind = Meant::Constant(Word::Int(rule.kind.number().into()));
-        let [parent, others, baggage] = [Meant::Nothing, Meant::Nothing, Meant::Nothing];
-        let of_call = [state, kind, once(), parent, others, baggage, id()];
+        let of_call = [state, kind, once(), id()];
         records.enter.switched = Some(self.call_with(&begin, &of_call, keep)?);
         let of_call = [records.state(keep), id()];
         records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
@@ -1036,6 +1064,59 @@ impl<'b> Binding<'b> {
         });
         let of_call = [thrown, records.state(keep), id()];
         records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
+        self.injected(aspects, records, keep)
+    }
+
+    /// The headers that came in with a request.
+    fn extracted(
+        &mut self,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<[Meant; 3], Misfit> {
+        let mut headers = [Meant::Nothing, Meant::Nothing, Meant::Nothing];
+        let of = |own: &OwnHooks| own.context.as_ref()?.extract.clone();
+        let found = aspects.iter().find_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        let Some((aspect, extract)) = found else {
+            return Ok(headers);
+        };
+        let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        for (header, name) in headers.iter_mut().zip(HEADERS) {
+            let mut written = extract.clone();
+            let name = Word::Text(name.to_owned());
+            replace(written.value.operands_mut(), "name", &name);
+            *header = binding.evaluated(&written, &mut records.enter.made, keep)?;
+        }
+        Ok(headers)
+    }
+
+    /// What sends the context with a request, once it is known.
+    fn injected(
+        &mut self,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let of = |own: &OwnHooks| own.context.as_ref()?.inject.clone();
+        let all = aspects.iter().filter_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        for (aspect, inject) in all.collect::<Vec<_>>() {
+            let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+            for (which, name) in HEADERS.into_iter().enumerate() {
+                let header = binding.of_library([SPANS[0]; 2], "header", &inject.name, 1);
+                let which = Meant::Constant(Word::Int(which as i64));
+                let mut header = binding.call_with(&header, &[which], keep)?;
+                let place = keep.state(binding.string());
+                header.dest = Dest::State(place);
+                records.enter.sent.push(header);
+                let mut written = inject.clone();
+                let operands = &mut written.call.operands;
+                replace(operands, "name", &Word::Text(name.to_owned()));
+                replace(operands, "value", &Word::Kept(place));
+                let call = binding.hook(&written, 0, keep)?;
+                records.enter.sent.append(&mut binding.chains);
+                records.enter.sent.extend(call);
+            }
+        }
         Ok(())
     }
 
@@ -1440,6 +1521,7 @@ impl<'b> Binding<'b> {
             Word::Artifact => text(self.subject.artifact),
             Word::Line => value(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => value(Source::Id, Ty::Prim(Prim::I32)),
+            Word::Kept(place) => value(Source::State(*place), self.string()),
             Word::Null => Ok(Meant::Nothing),
             Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) => {
                 Ok(Meant::Constant(operand.word.clone()))

@@ -407,6 +407,7 @@ impl Bound {
             match call.dest {
                 _ if call.is_switch() => {}
                 _ if call.is_hold() => all.extend(call.shown_hold()),
+                _ if !call.is_record() => all.push(call.shown_with("inject", &made)),
                 Dest::State(n) => made.push((n, call.made())),
                 _ => all.push(call.shown_record(&self.values, &made)),
             }

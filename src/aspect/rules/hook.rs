@@ -118,6 +118,8 @@ pub enum Word {
     Text(String),
     Bool(bool),
     Null,
+    /// What an earlier call gave, by its place: no rule writes it.
+    Kept(u16),
 }
 
 /// The words that are no parameters' names.

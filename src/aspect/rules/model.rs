@@ -140,6 +140,10 @@ pub struct OwnHooks {
 pub struct Context {
     /// Arguments of a call that run later, in the caller's context.
     pub handover: Option<Handed>,
+    /// What gives a header of the request that came in, by the free word `name`.
+    pub extract: Option<OwnRecord>,
+    /// What sends a header with a request, by the free words `name` and `value`.
+    pub inject: Option<OwnHook>,
 }
 
 /// Arguments that are handed over.
@@ -186,7 +190,7 @@ impl OwnHooks {
             && self.exception.is_empty()
             && self.around.is_none()
             && self.replace.is_none()
-            && self.context.is_none())
+            && self.handed().is_none())
     }
 
     /// Whether a hook changes what a method does, refuses it or takes its place: leaving a method out is a hole.
@@ -205,7 +209,9 @@ impl OwnHooks {
     pub fn calls_and_values(&self) -> impl Iterator<Item = (&HookCall, bool)> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let values = self.record.iter().chain(&self.entry);
+        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.inject.as_ref()));
+        let extracts = self.context.iter().filter_map(|c| c.extract.as_ref());
+        let values = self.record.iter().chain(&self.entry).chain(extracts);
         let values = values.filter_map(|record| match &record.value {
             Recorded::Call(call) => Some((call, true)),
             _ => None,

@@ -1,7 +1,7 @@
 //! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
 
-use super::super::hook::{self, Word};
-use super::super::model::{Aspect, Context, Handed, OwnHooks};
+use super::super::hook::{self, HookOperand, Word};
+use super::super::model::{Aspect, Context, Handed, OwnHook, OwnHooks};
 use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
 use crate::spans::{Condition, KIND_WORDS, Kind, SpanRule, Template};
@@ -15,8 +15,18 @@ const SPAN_SYNONYMS: [(&str, &str); 4] = [
     ("group", "once"),
     ("if", "when"),
 ];
-pub(in super::super) const CONTEXT_KEYS: [&str; 1] = ["handover"];
+pub(in super::super) const CONTEXT_KEYS: [&str; 3] = ["extract", "inject", "handover"];
 const CONTEXT_SYNONYMS: [(&str, &str); 2] = [("hand", "handover"), ("hand-over", "handover")];
+
+/// The free words of `extract` and `inject`.
+const NAME: &str = "name";
+const VALUE: &str = "value";
+
+/// Whether one of the operands is this word.
+fn takes(operands: &[HookOperand], word: &str) -> bool {
+    let is_word = |operand: &HookOperand| matches!(&operand.word, Word::Named(name) if name == word);
+    operands.iter().any(is_word)
+}
 
 /// A rule of spans on the way, and the names of values in it with where they stand.
 #[derive(Default)]
@@ -179,6 +189,8 @@ impl<'t> Parser<'t> {
         let mut context = Context::default();
         for (key, value) in table {
             match &**key.get_ref() {
+                "extract" => context.extract = self.records("extract", value).pop(),
+                "inject" => context.inject = self.inject(value),
                 "handover" => context.handover = self.handed(value),
                 name => {
                     let (known, synonyms) = (&CONTEXT_KEYS, &CONTEXT_SYNONYMS);
@@ -187,9 +199,49 @@ impl<'t> Parser<'t> {
             }
         }
         if table.iter().next().is_none() {
-            self.report(value.span(), "`context` is empty", "expected `handover`");
+            self.report(value.span(), "`context` is empty", "expected `extract`, `inject` or `handover`");
+        }
+        if let Some(extract) = &context.extract
+            && !takes(extract.value.operands(), NAME)
+        {
+            self.report_help(
+                extract.span.clone(),
+                "nothing says which header is read",
+                "expected the word `name`",
+                "`extract = \"acme.Carrier.header(arg(0), name)\"`",
+            );
+        }
+        if let Some(inject) = &context.inject
+            && !(takes(&inject.call.operands, NAME) && takes(&inject.call.operands, VALUE))
+        {
+            self.report_help(
+                inject.name.clone(),
+                "nothing says which header is sent",
+                "expected the words `name` and `value`",
+                "`inject = \"acme.Carrier.send(arg(0), name, value)\"`",
+            );
         }
         Some(context)
+    }
+
+    fn inject(&mut self, value: &Value<'t>) -> Option<OwnHook> {
+        let texts = self.strings("inject", value);
+        let text = texts.first()?;
+        match hook::parse_hook(text.value) {
+            Ok(mut call) => {
+                let operands = self.operands(text, &mut call.operands);
+                Some(OwnHook {
+                    name: self.inside(text, &call.name),
+                    operands,
+                    changes: self.inside(text, &call.changes.place()),
+                    call,
+                })
+            }
+            Err(e) => {
+                self.bad_pattern("inject", text, e);
+                None
+            }
+        }
     }
 
     fn handed(&mut self, value: &Value<'t>) -> Option<Handed> {

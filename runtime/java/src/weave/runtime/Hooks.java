@@ -459,11 +459,11 @@ public final class Hooks {
     }
 
     /** A call begins that is a span, for {@link Spans}. */
-    static void begin(int kind, String once, String traceparent, String tracestate, String baggage, int id) {
+    static void begin(int kind, String once, int id) {
         Lane lane = null;
         try {
             lane = Switch.LANES.lane();
-            lane.begin(kind, once, Parent.of(traceparent, tracestate, baggage), id, System.nanoTime());
+            lane.begin(kind, once, id, System.nanoTime());
         } catch (Throwable failure) {
             // The stack may have no room left for a call: fields only.
             boolean deep = failure instanceof StackOverflowError;
@@ -485,14 +485,16 @@ public final class Hooks {
         }
     }
 
-    /** Such a call ends, by the exception {@code t} if {@code error} says so. */
-    static void end(Throwable t, boolean error, int id) {
+    /** Such a call ends, by the exception {@code t} if {@code error} says so. One that is quiet is not recorded. */
+    static void end(Throwable t, boolean quiet, boolean error, int id) {
         Lane lane = null;
         try {
             long now = System.nanoTime();
             lane = Switch.LANES.lane();
             try {
-                if (error) {
+                if (quiet) {
+                    return;
+                } else if (error) {
                     lane.error(t, id, now);
                 } else {
                     lane.record(Format.EXIT, id, now);
@@ -536,10 +538,16 @@ public final class Hooks {
         }
     }
 
-    /** Whether this thread runs in an open span of this word. */
-    static boolean isWithin(String once) {
-        Span span = context();
-        return span != null && span.isWithin(once);
+    /** What becomes of a call that is a span, for {@link Spans}. */
+    static int decide(String once, Parent from, int id) {
+        try {
+            return Switch.LANES.lane().decide(once, from, id);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return Switched.NOTHING;
+        }
     }
 
     /** This thread runs in this context until {@link #leave(Turn)}. */

@@ -70,6 +70,8 @@ final class Lane extends Cursor {
     private Span span;
     /** That of who has started this thread, which runs in it as long as it is open. */
     private Span inherited;
+    /** What came in with the call that is about to begin. */
+    private Parent parent;
     /** {@link Net} knows this lane. */
     private boolean cast;
     /** For ids. */
@@ -258,12 +260,32 @@ final class Lane extends Cursor {
         span = inherited = from;
     }
 
+    /** What becomes of a call that is a span, which brings this context along, or none. */
+    int decide(String once, Parent from, int id) {
+        if (busy) {
+            return Switched.NOTHING;
+        }
+        Span around = context();
+        boolean quiet = from == null ? around != null && !around.isRecorded() : (from.flags & Span.SAMPLED) == 0;
+        if (around != null && once != null && around.isWithin(once) || quiet && from == null) {
+            return Switched.NOTHING;
+        }
+        if (quiet) {
+            span = new Span(from, around, nextId(), once, id);
+            return Spans.QUIET;
+        }
+        parent = from;
+        return Switched.RECORDED;
+    }
+
     /** A call begins that is a span. A server's is no other span's, unless its caller says so. */
-    void begin(int kind, String once, Parent from, int id, long now) {
+    void begin(int kind, String once, int id, long now) {
         if (busy) {
             return;
         }
         Span around = context();
+        Parent from = parent;
+        parent = null;
         Span next = from != null ? new Span(from, around, nextId(), once, id)
             : new Span(kind == Spans.SERVER ? null : around, around, nextId(), nextId(), nextId(), once, id);
         if (mark != 0) {
@@ -296,7 +318,7 @@ final class Lane extends Cursor {
             span = next;
             cast = cast || Net.cast(this);
             int id = next == null ? before.method : next.method;
-            long[] escape = next == null ? new long[] {Format.escape(Format.CONTEXT, 4, 0), 0, 0, 0, 0} : next.context();
+            long[] escape = next == null ? Span.NONE : next.context();
             slow(Format.NONE, id, System.nanoTime(), null, escape);
         }
         return before;

@@ -8,6 +8,9 @@ final class Span {
     /** Beside these, in the trace: the parent is of another process. */
     private static final int REMOTE = 1 << 8;
 
+    /** The CONTEXT escape of no context. */
+    static final long[] NONE = {Format.escape(Format.CONTEXT, 4, 0), 0, 0, 0, 0};
+
     final long traceHigh;
     final long traceLow;
     final long id;
@@ -56,6 +59,11 @@ final class Span {
         baggage = from.baggage;
     }
 
+    /** Whether it is recorded, and what runs below it. */
+    boolean isRecorded() {
+        return (flags & SAMPLED) != 0;
+    }
+
     /** Whether it, or a span around it that is open, is of this word. */
     boolean isWithin(String word) {
         for (Span span = this; span != null; span = span.parent) {
@@ -73,7 +81,7 @@ final class Span {
 
     /** The CONTEXT escape of what runs below it. */
     long[] context() {
-        return new long[] {Format.escape(Format.CONTEXT, 4, 0), traceHigh, traceLow, id, flags};
+        return isRecorded() ? new long[] {Format.escape(Format.CONTEXT, 4, 0), traceHigh, traceLow, id, flags} : NONE.clone();
     }
 
     /** As others read it (W3C Trace Context, 3.2). */

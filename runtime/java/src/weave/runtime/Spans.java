@@ -7,6 +7,8 @@ package weave.runtime;
 public final class Spans {
     /** OpenTelemetry's number of what begins for another process. */
     static final int SERVER = 2;
+    /** The state of a call that is the context of what runs below it, and is not recorded. */
+    static final int QUIET = 7;
     /** Which header {@link #header} gives. */
     private static final int TRACESTATE = 1;
     private static final int BAGGAGE = 2;
@@ -15,29 +17,27 @@ public final class Spans {
 
     /**
      * Whether a call of the method {@code id} is recorded. {@code as} is what the rules say of switching, as for {@link Switched}; {@code once} is a
-     * word, or null: inside a call of this word no other is recorded.
+     * word, or null: inside a call of this word no other is recorded. The last texts are the headers that came in with the call, or null: where they
+     * say that their trace is not recorded, nothing below is.
      */
-    public static int decide(int as, String once, int id) {
+    public static int decide(int as, String once, String traceparent, String tracestate, String baggage, int id) {
         int state = Switched.decide(as, id);
-        return state == Switched.RECORDED && once != null && Hooks.isWithin(once) ? Switched.NOTHING : state;
+        return state == Switched.RECORDED ? Hooks.decide(once, Parent.of(traceparent, tracestate, baggage), id) : state;
     }
 
-    /**
-     * A span of the method {@code id} begins, as was decided. {@code kind} is OpenTelemetry's number of it. The last three are the headers that came
-     * in with it, or null.
-     */
-    public static void begin(int state, int kind, String once, String traceparent, String tracestate, String baggage, int id) {
+    /** A span of the method {@code id} begins, as was decided. {@code kind} is OpenTelemetry's number of it. */
+    public static void begin(int state, int kind, String once, int id) {
         if (state == Switched.RECORDED) {
-            Hooks.begin(kind, once, traceparent, tracestate, baggage, id);
-        } else {
+            Hooks.begin(kind, once, id);
+        } else if (state != QUIET) {
             Switched.begin(state, id);
         }
     }
 
     /** The method {@code id} returns. */
     public static void exit(int state, int id) {
-        if (state == Switched.RECORDED) {
-            Hooks.end(null, false, id);
+        if (state == Switched.RECORDED || state == QUIET) {
+            Hooks.end(null, state == QUIET, false, id);
         } else {
             Switched.exit(state, id);
         }
@@ -45,8 +45,8 @@ public final class Spans {
 
     /** The exception {@code t} leaves the method {@code id}. */
     public static void error(Throwable t, int state, int id) {
-        if (state == Switched.RECORDED) {
-            Hooks.end(t, true, id);
+        if (state == Switched.RECORDED || state == QUIET) {
+            Hooks.end(t, state == QUIET, true, id);
         } else {
             Switched.error(t, state, id);
         }

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 /** A server in one process: requests, what they ask of a database and of another service, and on which threads. */
 public final class Requests {
     static final ExecutorService POOL = Executors.newFixedThreadPool(2);
+    static final ForkJoinPool FORKS = new ForkJoinPool(2);
     static final Server SERVER = new Server();
 
     /** A request as a server has it. */
@@ -104,6 +105,19 @@ public final class Requests {
         }
     }
 
+    /** What rules call to read and write headers. */
+    public static final class Carrier {
+        public static String get(Request request, String name) {
+            return request.header(name);
+        }
+
+        public static void set(Request request, String name, String value) {
+            if (value != null) {
+                request.setHeader(name, value);
+            }
+        }
+    }
+
     /** A client of another service. */
     static final class Client {
         Response send(Request request) {
@@ -163,7 +177,7 @@ public final class Requests {
                     timer();
                     break;
                 case "fork":
-                    ForkJoinPool.commonPool().invoke(new Sum(0, 4));
+                    FORKS.submit(new Sum(0, 4)).get();
                     break;
                 default:
                     throw new AssertionError(what);
@@ -267,6 +281,7 @@ public final class Requests {
             ask("/plain/wrong", "traceparent", wrong, "tracestate", "vendor=2");
         }
         many(args.length > 0 ? Integer.parseInt(args[0]) : 200);
+        FORKS.shutdown();
         POOL.shutdown();
         POOL.awaitTermination(10, TimeUnit.SECONDS);
     }
