@@ -154,6 +154,18 @@ impl Chunk {
     }
 
     /// A piece of a logical call begins.
+    /// The next enter is of a span.
+    pub(crate) fn span(self, id: u32, trace: u128, span: u64, parent: u64, flags: u64) -> Chunk {
+        let payload = [(trace >> 64) as u64, trace as u64, span, parent, flags];
+        self.escape(14, id, &payload)
+    }
+
+    /// What follows runs below a span; below none, where that is 0.
+    pub(crate) fn context(self, trace: u128, span: u64) -> Chunk {
+        let payload = [(trace >> 64) as u64, trace as u64, span, 1];
+        self.escape(15, 0, &payload)
+    }
+
     pub(crate) fn resume(self, delta: u64, id: u32, call: u64, first: bool) -> Chunk {
         self.escape(16, u32::from(first), &[call]).enter(delta, id)
     }

@@ -4,13 +4,15 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
-requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK.
+Names: java, dex. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
+tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify.
 """
 
 import argparse
 import collections
 
+import check_dex
 import otlp
 import values
 from lib import ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
@@ -76,21 +78,39 @@ def judged(score, name, trace, folder):
 REQUESTS = 300
 
 
+def classes(folder, tasks):
+    """The program, with its tasks as lambdas or as objects."""
+    bin_, out = oldest_jdk() / "bin", fresh(folder / tasks)
+    sources = [*(SOURCES / "java/app").glob("*.java"), SOURCES / "java" / tasks / "Tasks.java"]
+    run([bin_ / "javac", "-g", "--release", "8", "-Xlint:-options", "-d", out, *sources])
+    run([bin_ / "jar", "cf", folder / f"{tasks}.jar", "-C", out, "."])
+    return folder / f"{tasks}.jar"
+
+
 def java(score, folder):
-    bin_, out = oldest_jdk() / "bin", fresh(folder / "classes")
-    run([bin_ / "javac", "-g", "--release", "8", "-Xlint:-options", "-d", out, *(SOURCES / "java/app").glob("*.java")])
-    run([bin_ / "jar", "cf", folder / "app.jar", "-C", out, "."])
-    woven = folder / "woven.jar"
-    run([weave_binary(), "-q", "--strict", "--rules", SOURCES / "rules.toml", folder / "app.jar", woven])
-    plain = run([bin_ / "java", "-cp", folder / "app.jar", "app.Requests", REQUESTS]).stdout
-    for version, home in judges().items():
-        name, trace = f"java on {version}", folder / "run.wtrace"
-        done = run([home / "bin/java", "-Xverify:all", "-cp", woven, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
-        score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, plain), done.stdout + done.stderr[-600:])
-        judged(score, name, trace, folder)
+    plain = None
+    for tasks in ("lambdas", "objects"):
+        app, woven = classes(folder, tasks), folder / "woven.jar"
+        run([weave_binary(), "-q", "--strict", "--rules", SOURCES / "rules.toml", app, woven])
+        plain = plain or run([oldest_jdk() / "bin/java", "-cp", app, "app.Requests", REQUESTS]).stdout
+        for version, home in judges().items():
+            name, trace = f"{tasks} on {version}", folder / "run.wtrace"
+            done = run([home / "bin/java", "-Xverify:all", "-cp", woven, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
+            score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, plain), done.stdout + done.stderr[-600:])
+            judged(score, name, trace, folder)
 
 
-EVERY = {"java": java}
+def dex(score, folder):
+    app, trace, woven = classes(folder, "objects"), folder / "run.wtrace", folder / "woven.dex"
+    check_dex.to_dex(app, folder / "app.dex")
+    run([weave_binary(), "-q", "--strict", "--rules", SOURCES / "rules.toml", folder / "app.dex", woven])
+    path = check_dex.class_path(score, "dex", woven)
+    done = run([oldest_jdk() / "bin/java", "-Xverify:all", "-cp", path, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
+    score.check("dex: it runs", done.returncode == 0, done.stdout + done.stderr[-600:])
+    judged(score, "dex", trace, folder)
+
+
+EVERY = {"java": java, "dex": dex}
 
 
 def body():

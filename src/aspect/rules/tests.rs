@@ -537,7 +537,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `messages`, `limit`, `root` or `completion`
+  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `messages`, `limit`, `root`, `completion`, `span`, `entry` or `context`
 "#);
 }
 
@@ -1479,6 +1479,10 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
         assert_eq!(keys(&format!("{at}/{kind}/properties")), known);
     }
     assert_eq!(keys("/$defs/selector/properties"), SELECTOR_KEYS);
+    let span = "/$defs/aspect/properties/span/anyOf/1/properties";
+    assert_eq!(keys(span), super::parse::spans::SPAN_KEYS);
+    let context = "/$defs/aspect/properties/context/properties";
+    assert_eq!(keys(context), super::parse::spans::CONTEXT_KEYS);
     let words = |at: &str| -> Vec<&str> {
         let all = schema.pointer(at).unwrap().as_array().unwrap();
         all.iter().map(|word| word.as_str().unwrap()).collect()
@@ -1491,6 +1495,10 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     assert_eq!(
         words("/$defs/aspect/properties/hooks/enum"),
         first(&HOOKS_WORDS)
+    );
+    assert_eq!(
+        words("/$defs/span-kind/enum"),
+        crate::spans::KIND_WORDS.map(|(word, _)| word)
     );
     assert_eq!(
         words("/$defs/aspect/properties/mode/enum"),
@@ -1754,4 +1762,202 @@ fn points_are_of_one_kind_and_have_what_that_has() {
     ] {
         assert_eq!(with(at, rest), said, "{at} {rest}");
     }
+}
+
+#[test]
+fn spans_and_contexts() {
+    use crate::spans::Kind;
+    let rules = Rules::parse(
+        "pack:web",
+        r#"
+            version = 1
+
+            [[aspect]]
+            match = { type = "Server", method = "service" }
+            span = { kind = "server", name = "{http.request.method} {http.route}", once = "http server", error = "http.response.status_code >= 500" }
+            context = { extract = "acme.Carrier.get(arg(0), name)" }
+            record = ["http.request.method = arg(0)"]
+
+            [[aspect]]
+            match = { type = "Db" }
+            span = "client"
+
+            [[aspect]]
+            match = { type = "Router", method = "route" }
+            entry = "http.route = result"
+
+            [[aspect]]
+            at = { call = { type = "Client", method = "send" } }
+            span = { kind = "client", when = "!result" }
+            record = ["result"]
+            context = { inject = "arg(0) = acme.Carrier.with(arg(0), name, value)", handover = ["arg(1)", "args"] }
+        "#,
+    )
+    .unwrap();
+    let [server, db, route, client] = &*rules.aspects else {
+        panic!("{}", rules.aspects.len());
+    };
+    let span = server.span.as_ref().unwrap();
+    assert_eq!((span.kind, &*span.once, &*span.scope), (Kind::Server, "http server", "pack:web"));
+    assert!(server.advice.has(Advice::ALL.with(Advice::ROOT)));
+    assert!(server.is_switchable() && server.matches[0].takes_trivial);
+    let own = |aspect: &Aspect| aspect.own.clone().unwrap();
+    let extract = own(server).context.as_ref().unwrap().extract.clone().unwrap();
+    assert_eq!(extract.value.operands().len(), 2);
+    assert_eq!(db.span.as_ref().unwrap().kind, Kind::Client);
+    assert!(db.own.is_none() && db.advice.has(Advice::ALL));
+    // It gives values to another span, and is recorded itself by other rules alone.
+    assert_eq!((route.advice, own(route).entry.len()), (Advice::OWN, 1));
+    assert!(route.span.is_none());
+    let client = own(client);
+    let at = client.at.as_ref().unwrap();
+    assert_eq!(&*at.traced.as_ref().unwrap().scope, "pack:web");
+    assert!(at.advice.has(Advice::ALL.with(Advice::ROOT)));
+    let handed = client.handed().unwrap();
+    assert_eq!((&*handed.args, handed.all), (&[1][..], true));
+    assert!(client.context.as_ref().unwrap().inject.is_some());
+}
+
+#[test]
+fn spans_that_say_nothing_right() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+name = "kind"
+match = { type = "A" }
+span = "servr"
+
+[[aspect]]
+name = "table"
+match = { type = "A" }
+span = { name = "{a", error = "status => 500", title = "x" }
+
+[[aspect]]
+name = "values"
+match = { type = "A" }
+span = { kind = "client", name = "{sql} {db.name}", when = "found" }
+record = "sql = arg(0)"
+
+[[aspect]]
+name = "counted"
+match = { type = "A" }
+span = "internal"
+mode = "count"
+
+[[aspect]]
+name = "half"
+match = { type = "A" }
+span = "internal"
+advice = "enter"
+
+[[aspect]]
+name = "context"
+match = { type = "A" }
+context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+
+[[aspect]]
+name = "handover"
+match = { type = "A" }
+context = { handover = "arg(0)" }
+"##), @r#"
+    unknown kind of spans `servr`
+     --> weave.toml:6:8
+      |
+    6 | span = "servr"
+      |        ^^^^^^^ did you mean `server`?
+      |
+      = help: expected `internal`, `server`, `client`, `producer` or `consumer`
+
+    error: the span has no `kind`
+      --> weave.toml:11:8
+       |
+    11 | span = { name = "{a", error = "status => 500", title = "x" }
+       |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ expected one of the kinds
+       |
+       = help: `kind = "server"`, `client`, `producer`, `consumer` or `internal`
+
+    error: `name` cannot be read
+      --> weave.toml:11:17
+       |
+    11 | span = { name = "{a", error = "status => 500", title = "x" }
+       |                 ^^^^ `{` is not closed
+       |
+       = help: `name = "{http.request.method} {http.route}"`
+
+    error: `error` cannot be read
+      --> weave.toml:11:31
+       |
+    11 | span = { name = "{a", error = "status => 500", title = "x" }
+       |                               ^^^^^^^^^^^^^^^ expected the name of a recorded value, an operator and a constant
+       |
+       = help: `error = "http.response.status_code >= 500"`
+
+    error: unknown key `title` in `span`
+      --> weave.toml:11:48
+       |
+    11 | span = { name = "{a", error = "status => 500", title = "x" }
+       |                                                ^^^^^ did you mean `name`?
+       |
+       = help: expected `kind`, `name`, `once`, `error` or `when`
+
+    error: the aspect records no value `found`
+      --> weave.toml:16:61
+       |
+    16 | span = { kind = "client", name = "{sql} {db.name}", when = "found" }
+       |                                                             ^^^^^ expected the name of a value
+       |
+       = help: `record = ["found = arg(0)"]`
+
+    error: a span is recorded whole: `mode` does not go with `span`
+      --> weave.toml:23:1
+       |
+    23 | mode = "count"
+       | ^^^^ leave out `mode`, or `span`
+
+    error: a span has a beginning and an end
+      --> weave.toml:28:1
+       |
+    28 | span = "internal"
+       | ^^^^ leave out `advice` and `hooks`, or `span`
+
+    error: nothing says which header is read
+      --> weave.toml:34:24
+       |
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+       |                        ^^^^^^^^^^^^^^^^^^^^^^^^ expected the word `name`
+       |
+       = help: `extract = "acme.Carrier.header(arg(0), name)"`
+
+    error: nothing says which header is sent
+      --> weave.toml:34:61
+       |
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+       |                                                             ^^^^^^^^^^^^^^^^ expected the words `name` and `value`
+       |
+       = help: `inject = "acme.Carrier.send(arg(0), name, value)"`
+
+    error: this is not handed over
+      --> weave.toml:34:105
+       |
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+       |                                                                                                         ^^^^^^ expected arguments
+       |
+       = help: `arg(0)`, a list of them, or `args` for all that can be
+
+    error: unknown key `take` in `context`
+      --> weave.toml:34:113
+       |
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+       |                                                                                                                 ^^^^ expected one of the words below
+       |
+       = help: expected `extract`, `inject` or `handover`
+
+    error: `handover` is about calls
+      --> weave.toml:39:24
+       |
+    39 | context = { handover = "arg(0)" }
+       |                        ^^^^^^^^ the aspect names none: `at`
+       |
+       = help: `at = { call = { extends = "java.util.concurrent.Executor", method = "execute" } }`
+    "#);
 }

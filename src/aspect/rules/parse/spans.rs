@@ -171,7 +171,8 @@ impl<'t> Parser<'t> {
                 );
             }
         }
-        if aspect.advice.only(Advice::ALL) != Advice::ALL || aspect.advice.has(Advice::SECTION) {
+        let is_half = aspect.advice.only(Advice::ALL) != Advice::ALL;
+        if (is_half || aspect.advice.has(Advice::SECTION)) && !table.contains_key("mode") {
             self.report(
                 key,
                 "a span has a beginning and an end",

@@ -2,6 +2,8 @@
 
 use super::proto::{MetricsRequest, Span, TraceRequest, Value};
 use super::*;
+use crate::spans::SpanRule;
+use crate::symbols::Writer;
 use crate::trace::Roots;
 use crate::trace::Trace;
 use crate::trace::testing::{
@@ -1042,4 +1044,127 @@ fn spans_say_what_they_stand_for_as_opentelemetry_does() {
         .filter(|&&random| random >= all - all / 200);
     let half = half.count();
     assert!((60..140).contains(&half), "{half}");
+}
+
+/// A server's span, one of a client on another thread, what an aspect of `entry` gives, and calls of one's own.
+fn requests() -> TraceBuilder {
+    const FLAG_ENTRY: u64 = 8;
+    let rule = |kind, name: &str, once: &str, error: &str, when: &str| SpanRule {
+        kind,
+        name: name.into(),
+        once: once.into(),
+        error: error.into(),
+        when: when.into(),
+        scope: "pack:web".into(),
+    };
+    let mut w = Writer::default();
+    w.artifact("shop.jar");
+    w.ty("web.Server", "Server.java");
+    w.method(1, "service", "()V", 1);
+    w.values(1, &["http.request.method", "http.response.status_code"]);
+    w.root(1);
+    let name = "{http.request.method} {http.route}";
+    let failed = "http.response.status_code >= 500";
+    w.span(1, &rule(Kind::Server, name, "", failed, ""));
+    w.method(2, "route", "()V", 2);
+    w.values(2, &["http.route"]);
+    w.method(3, "handle", "()V", 3);
+    w.ty("db.Driver", "Driver.java");
+    w.method(4, "query", "()V", 1);
+    w.values(4, &["sql"]);
+    w.root(4);
+    w.span(4, &rule(Kind::Client, "{sql}", "db", "", "sql != 'ping'"));
+    let thread_1 = Chunk::records(1, 0, 0)
+        .text_value(1, 0, false, "GET")
+        .span(1, 0xaaaa, 11, 7, 0x103)
+        .enter(10, 1)
+        // The entry span gets it; of two the first stays.
+        .value_of_text(2, 0, 8 | FLAG_ENTRY << 8, "/orders/{id}")
+        .value_of_text(2, 0, 8 | FLAG_ENTRY << 8, "/late")
+        .enter(10, 3)
+        .text_value(4, 0, false, "SELECT 1")
+        .span(4, 0xaaaa, 12, 11, 3)
+        .enter(5, 4)
+        .enter(5, 4)
+        .exit(5, 4)
+        .exit(5, 4)
+        .text_value(4, 0, false, "ping")
+        .span(4, 0xaaaa, 13, 11, 3)
+        .enter(5, 4)
+        .exit(5, 4)
+        .exit(1_000, 3)
+        .value(1, 1, true, 2, 503)
+        .exit(1_000, 1)
+        // Nobody asked for this.
+        .enter(5, 3)
+        .exit(5_000, 3);
+    let thread_2 = Chunk::records(2, 0, 100)
+        .context(0xaaaa, 11)
+        .text_value(4, 0, false, "SELECT 2")
+        .span(4, 0xaaaa, 14, 11, 3)
+        .enter(10, 4)
+        .exit(10, 4)
+        .enter(10, 3)
+        .context(0xaaaa, 11)
+        .text_value(4, 0, false, "SELECT 3")
+        .span(4, 0xaaaa, 15, 11, 3)
+        .enter(10, 4)
+        .exit(2_000, 4)
+        .exit(10, 3)
+        .context(0, 0)
+        .enter(10, 3)
+        .exit(10, 3);
+    TraceBuilder::new("java -jar shop.jar", 1, 10_000)
+        .symbols(&w.finish(), 65_504, &[])
+        .push(thread_1)
+        .push(thread_2)
+}
+
+#[test]
+fn rules_say_what_spans_are_and_contexts_whose_they_are() {
+    let mut options = all();
+    options.selection.min = 1_000;
+    let spans = spans(&sent(&trace(requests()), options));
+    let by_id = |id: &[u8]| spans.iter().find(|s| s.span_id == id);
+    let mut shown: Vec<String> = (spans.iter())
+        .map(|span| {
+            let parent = by_id(&span.parent_span_id).map(|s| &*s.name);
+            let of_others = match &*span.parent_span_id {
+                [] => "none".to_owned(),
+                id => format!("{:x}", u64::from_be_bytes(id.try_into().unwrap())),
+            };
+            let error = value(&span.attributes, "error.type");
+            let error = error.map_or_else(String::new, |e| format!(" failed {e:?}"));
+            assert_eq!(span.trace_id, 0xaaaa_u128.to_be_bytes());
+            assert_eq!(span.status.is_some(), !error.is_empty());
+            format!(
+                "{} {} flags {:x} in {}{error}",
+                span.kind,
+                span.name,
+                span.flags,
+                parent.unwrap_or(&of_others)
+            )
+        })
+        .collect();
+    shown.sort_unstable();
+    assert_eq!(
+        shown,
+        [
+            "1 web.Server.handle flags 0 in GET /orders/{id}",
+            "1 web.Server.handle flags 0 in GET /orders/{id}",
+            "2 GET /orders/{id} flags 303 in 7 failed Text(\"503\")",
+            // Shorter than what may be around it: below what is there in any case.
+            "3 SELECT 1 flags 103 in GET /orders/{id}",
+            "3 SELECT 2 flags 103 in GET /orders/{id}",
+            "3 SELECT 3 flags 103 in web.Server.handle",
+        ]
+    );
+    let server = spans.iter().find(|s| s.kind == 2).unwrap();
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    assert_eq!(server.span_id, 11u64.to_be_bytes());
+    assert_eq!(value(&server.attributes, "http.route"), text("/orders/{id}"));
+    let status = value(&server.attributes, "http.response.status_code");
+    assert_eq!(status, Some(Value::Number(503)));
+    let select = spans.iter().find(|s| s.name == "SELECT 3").unwrap();
+    assert_eq!(value(&select.attributes, "weave.value.sql"), text("SELECT 3"));
 }

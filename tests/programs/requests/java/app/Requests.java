@@ -149,7 +149,7 @@ public final class Requests {
                     DB.query("SELECT price");
                     break;
                 case "submit":
-                    POOL.submit(() -> DB.query("SELECT submit")).get();
+                    POOL.submit(Tasks.asking("SELECT submit")).get();
                     break;
                 case "execute":
                     execute();
@@ -161,10 +161,10 @@ public final class Requests {
                     all();
                     break;
                 case "future":
-                    CompletableFuture.supplyAsync(() -> DB.query("SELECT supply"), POOL).thenApplyAsync(n -> DB.query("SELECT apply"), POOL).get();
+                    CompletableFuture.supplyAsync(Tasks.giving("SELECT supply"), POOL).thenApplyAsync(Tasks.going("SELECT apply"), POOL).get();
                     break;
                 case "thread":
-                    Thread thread = new Thread(() -> DB.query("SELECT thread"));
+                    Thread thread = new Thread(Tasks.running("SELECT thread", null));
                     thread.start();
                     thread.join();
                     break;
@@ -186,17 +186,14 @@ public final class Requests {
 
         private static void execute() throws InterruptedException {
             CountDownLatch done = new CountDownLatch(1);
-            POOL.execute(() -> {
-                DB.query("SELECT execute");
-                done.countDown();
-            });
+            POOL.execute(Tasks.running("SELECT execute", done));
             done.await();
         }
 
         private static void all() throws InterruptedException {
             List<Callable<Integer>> tasks = new ArrayList<Callable<Integer>>();
-            tasks.add(() -> DB.query("SELECT first"));
-            tasks.add(() -> DB.query("SELECT second"));
+            tasks.add(Tasks.asking("SELECT first"));
+            tasks.add(Tasks.asking("SELECT second"));
             POOL.invokeAll(tasks);
         }
 
@@ -293,7 +290,12 @@ public final class Requests {
         String[] kinds = {"plain", "fail", "submit", "call", "future", "thread"};
         for (int i = 0; i < count; i++) {
             String path = "/" + kinds[i % kinds.length] + "/many";
-            all.add(front.submit(() -> ask(path)));
+            all.add(front.submit(new Callable<Integer>() {
+                @Override
+                public Integer call() {
+                    return ask(path);
+                }
+            }));
         }
         int sum = 0;
         for (java.util.concurrent.Future<Integer> one : all) {

@@ -1,0 +1,32 @@
+package app;
+
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/** Tasks as lambdas, for which other objects may stand in. */
+final class Tasks {
+    private Tasks() {}
+
+    static Callable<Integer> asking(String sql) {
+        return () -> Requests.Handlers.DB.query(sql);
+    }
+
+    static Runnable running(String sql, CountDownLatch done) {
+        return () -> {
+            Requests.Handlers.DB.query(sql);
+            if (done != null) {
+                done.countDown();
+            }
+        };
+    }
+
+    static Supplier<Integer> giving(String sql) {
+        return () -> Requests.Handlers.DB.query(sql);
+    }
+
+    static Function<Integer, Integer> going(String sql) {
+        return before -> Requests.Handlers.DB.query(sql);
+    }
+}
