@@ -665,7 +665,11 @@ impl<'b> Binding<'b> {
             let name = parameter.and_then(|parameter| parameter.ty.name());
             name.is_some_and(|name| HANDED.contains(&name))
         };
-        let all = (0..parameters.len() as u16).filter(|n| handed.all && can_be(n));
+        let named = handed.args.iter().filter(|(n, optional)| !optional || can_be(n));
+        let named = named.map(|(n, _)| *n);
+        let is_named = |n: &u16| handed.args.iter().any(|(named, _)| named == n);
+        let all = (0..parameters.len() as u16)
+            .filter(|n| handed.all && !is_named(n) && can_be(n));
         let hook = |n: u16| {
             let operand = HookOperand {
                 word: Word::Arg(n),
@@ -679,7 +683,7 @@ impl<'b> Binding<'b> {
             hook.changes = handed.span.clone();
             hook
         };
-        (handed.args.iter().copied()).chain(all).map(hook).collect()
+        named.chain(all).map(hook).collect()
     }
 
     pub(super) fn complains(

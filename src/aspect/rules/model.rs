@@ -149,7 +149,8 @@ pub struct Context {
 /// Arguments that are handed over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handed {
-    pub args: Vec<u16>,
+    /// By number, and whether methods may have none there that can be.
+    pub args: Vec<(u16, bool)>,
     /// All that can be.
     pub all: bool,
     /// Where it stands in the file.

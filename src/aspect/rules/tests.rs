@@ -1790,7 +1790,7 @@ fn spans_and_contexts() {
             at = { call = { type = "Client", method = "send" } }
             span = { kind = "client", when = "!result" }
             record = ["result"]
-            context = { inject = "arg(0) = acme.Carrier.with(arg(0), name, value)", handover = ["arg(1)", "args"] }
+            context = { inject = "arg(0) = acme.Carrier.with(arg(0), name, value)", handover = ["arg(1)", "arg(0)?", "args"] }
         "#,
     )
     .unwrap();
@@ -1814,7 +1814,7 @@ fn spans_and_contexts() {
     assert_eq!(&*at.traced.as_ref().unwrap().scope, "pack:web");
     assert!(at.advice.has(Advice::ALL.with(Advice::ROOT)));
     let handed = client.handed().unwrap();
-    assert_eq!((&*handed.args, handed.all), (&[1][..], true));
+    assert_eq!((&*handed.args, handed.all), (&[(1, false), (0, true)][..], true));
     assert!(client.context.as_ref().unwrap().inject.is_some());
 }
 

@@ -252,9 +252,10 @@ impl<'t> Parser<'t> {
             span: value.span(),
         };
         for text in self.strings("handover", value) {
-            match hook::parse_operand(text.value).map(|operand| operand.word) {
-                Ok(Word::Arg(n)) => handed.args.push(n),
-                Ok(Word::Args) => handed.all = true,
+            let operand = hook::parse_operand(text.value);
+            match operand.map(|operand| (operand.word, operand.optional)) {
+                Ok((Word::Arg(n), optional)) => handed.args.push((n, optional)),
+                Ok((Word::Args, _)) => handed.all = true,
                 Ok(_) => self.report_help(
                     text.span.clone(),
                     "this is not handed over",
