@@ -29,6 +29,10 @@ impl Kind {
         found.map(|(_, kind)| *kind)
     }
 
+    pub fn word(self) -> &'static str {
+        KIND_WORDS[self as usize].0
+    }
+
     /// The number in OTLP, and in a symbols map.
     pub fn number(self) -> u32 {
         self as u32 + 1
@@ -234,9 +238,7 @@ impl<'t> Condition<'t> {
                 (Scalar::Boolean(yes), Constant::Boolean(constant)) => {
                     operator.holds(Some(yes.cmp(constant)))
                 }
-                (Scalar::Null, Constant::Null) => {
-                    operator.holds(Some(std::cmp::Ordering::Equal))
-                }
+                (Scalar::Null, Constant::Null) => operator.holds(Some(std::cmp::Ordering::Equal)),
                 _ => *operator == Operator::NotEqual,
             },
         }
@@ -294,7 +296,10 @@ mod tests {
         let fill = |text| Template::parse(text).unwrap().fill(value);
         assert_eq!(fill("{http.request.method} {http.route}"), "GET");
         assert_eq!(fill("{http.route} {http.request.method}"), "GET");
-        assert_eq!(fill("{ http.request.method }:{http.response.status_code}"), "GET:503");
+        assert_eq!(
+            fill("{ http.request.method }:{http.response.status_code}"),
+            "GET:503"
+        );
         assert_eq!(fill("send {empty} {nothing}"), "send");
         assert_eq!(fill("plain"), "plain");
         assert_eq!(Template::parse("a}"), Err("`}` closes nothing"));
@@ -337,7 +342,17 @@ mod tests {
         ] {
             assert!(!holds(no), "{no}");
         }
-        for wrong in ["", "!", "a ==", "a == b", "a b", "== 5", "a == 'it''s'", "a == NaN", "a => 5"] {
+        for wrong in [
+            "",
+            "!",
+            "a ==",
+            "a == b",
+            "a b",
+            "== 5",
+            "a == 'it''s'",
+            "a == NaN",
+            "a => 5",
+        ] {
             assert!(Condition::parse(wrong).is_err(), "{wrong}");
         }
     }

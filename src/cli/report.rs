@@ -4,6 +4,7 @@ mod calls;
 mod json;
 mod page;
 mod process;
+mod requests;
 mod table;
 mod tree;
 
@@ -17,6 +18,7 @@ use crate::pipeline::{Access, Output, maps_of};
 use crate::printable::printable;
 use crate::trace::methods::{Method, split_label};
 use crate::trace::query::{Query, Wants};
+use crate::trace::requests::Requests;
 use crate::trace::values::Condition;
 use crate::trace::window::parse_moment;
 use crate::trace::{
@@ -39,6 +41,7 @@ const LIMIT: usize = 30;
   weave report a.wtrace --filter 'com.acme.*' --min 5ms
   weave report a.wtrace --tree --thread main         the call tree of a thread
   weave report a.wtrace --exceptions --threads
+  weave report a.wtrace --requests                   requests by route, and what they wait for
   weave report a.wtrace --calls --where 'sql=*orders*'   the slowest such calls, one by one
   weave report a.wtrace --by sql                     a row for each value that rules `record`
   weave report a.wtrace --flame flame.svg            open it in a browser
@@ -52,6 +55,10 @@ pub struct ReportArgs {
     /// Show the call tree, merged over all threads
     #[arg(long, help_heading = "Views")]
     pub tree: bool,
+
+    /// Show requests by their names: how many, how long, and where their time goes; rules say what is one (`span`, `root`)
+    #[arg(long, help_heading = "Views", conflicts_with_all = ["flame", "html", "from", "until", "min", "thread"])]
+    pub requests: bool,
 
     /// Show a line for each thread
     #[arg(long, help_heading = "Views")]
@@ -250,6 +257,7 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
         .collect::<Result<Vec<_>>>()?;
     let mappings = Arc::new(mappings);
     let mut analyzer = Analyzer::new(args.options(&mappings));
+    let mut requests = args.requests.then(Requests::default);
     let mut failed = Vec::new();
     let mut kept = Vec::new();
     for parts in &files {
@@ -264,6 +272,9 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
                         .map_err(|e| e.in_artifact(path.display().to_string()))?;
                 }
                 analyzer.add(&trace);
+                if let Some(requests) = &mut requests {
+                    requests.add(&trace);
+                }
                 if args.html.is_some() {
                     kept.push(trace);
                 }
@@ -278,7 +289,13 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     for mapping in mappings.iter() {
         analysis.restore_names(mapping);
     }
-    let view = View::new(args, analysis, screen);
+    if let Some(requests) = &mut requests {
+        requests.finish();
+    }
+    let view = View {
+        requests,
+        ..View::new(args, analysis, screen)
+    };
     if let Some(path) = &args.flame {
         view.write_flame(path)?;
     }
@@ -333,6 +350,8 @@ struct View<'a> {
     /// Per method: whether `--filter` takes it.
     wanted: Vec<bool>,
     screen: Screen,
+    /// If they were asked for.
+    requests: Option<Requests>,
 }
 
 impl<'a> View<'a> {
@@ -351,6 +370,7 @@ impl<'a> View<'a> {
             labels,
             wanted,
             screen,
+            requests: None,
         }
     }
 
@@ -365,6 +385,9 @@ impl<'a> View<'a> {
         }
         if let Some(path) = &args.html {
             writeln!(out, "\nPage written to {}", path.display())?;
+        }
+        if let Some(found) = &self.requests {
+            requests::write(args, found, out, self.screen)?;
         }
         if args.threads {
             self.threads(out)?;
@@ -381,7 +404,8 @@ impl<'a> View<'a> {
         if args.calls {
             self.calls(out)?;
         }
-        if !(args.threads
+        if !(args.requests
+            || args.threads
             || args.calls
             || args.process
             || args.tree

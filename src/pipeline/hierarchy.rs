@@ -112,9 +112,7 @@ pub(crate) fn build(
     let handover = HANDOVER.into_iter().filter(|_| matcher.hands_over());
     let library = values.chain(switched).chain(spans).chain(handover);
     let wanted = Wanted {
-        types: (own.chain(library))
-            .flat_map(spellings)
-            .collect(),
+        types: (own.chain(library)).flat_map(spellings).collect(),
         all: matcher.has_points(),
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),

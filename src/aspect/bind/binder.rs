@@ -246,9 +246,7 @@ impl Binder<'_> {
                     }
                 }
                 false => match subject.span {
-                    Some(rule) => {
-                        binding.spans(says, (rule, aspects), records, keep)
-                    }
+                    Some(rule) => binding.spans(says, (rule, aspects), records, keep),
                     None => binding.switched(says, records, keep),
                 },
             };
@@ -665,11 +663,13 @@ impl<'b> Binding<'b> {
             let name = parameter.and_then(|parameter| parameter.ty.name());
             name.is_some_and(|name| HANDED.contains(&name))
         };
-        let named = handed.args.iter().filter(|(n, optional)| !optional || can_be(n));
+        let named = handed
+            .args
+            .iter()
+            .filter(|(n, optional)| !optional || can_be(n));
         let named = named.map(|(n, _)| *n);
         let is_named = |n: &u16| handed.args.iter().any(|(named, _)| named == n);
-        let all = (0..parameters.len() as u16)
-            .filter(|n| handed.all && !is_named(n) && can_be(n));
+        let all = (0..parameters.len() as u16).filter(|n| handed.all && !is_named(n) && can_be(n));
         let hook = |n: u16| {
             let operand = HookOperand {
                 word: Word::Arg(n),
@@ -900,7 +900,9 @@ impl<'b> Binding<'b> {
         };
         let written = self.of_library(VALUES, method, &record.span, 6);
         // As the trace has it: the flags of the entry span and of the end, and the number.
-        let place = Meant::Constant(Word::Int(number << 16 | i64::from(of_entry) << 11 | end << 10));
+        let place = Meant::Constant(Word::Int(
+            number << 16 | i64::from(of_entry) << 11 | end << 10,
+        ));
         let limit = Meant::Constant(Word::Int(own.limit.into()));
         let mask = match &own.mask {
             Some(mask) => Meant::Value(Value {
@@ -1080,7 +1082,9 @@ impl<'b> Binding<'b> {
     ) -> Result<[Meant; 3], Misfit> {
         let mut headers = [Meant::Nothing, Meant::Nothing, Meant::Nothing];
         let of = |own: &OwnHooks| own.context.as_ref()?.extract.clone();
-        let found = aspects.iter().find_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        let found = aspects
+            .iter()
+            .find_map(|&aspect| Some((aspect, of(aspect.2)?)));
         let Some((aspect, extract)) = found else {
             return Ok(headers);
         };
@@ -1102,7 +1106,9 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let of = |own: &OwnHooks| own.context.as_ref()?.inject.clone();
-        let all = aspects.iter().filter_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        let all = aspects
+            .iter()
+            .filter_map(|&aspect| Some((aspect, of(aspect.2)?)));
         for (aspect, inject) in all.collect::<Vec<_>>() {
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
             for (which, name) in HEADERS.into_iter().enumerate() {

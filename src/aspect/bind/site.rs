@@ -144,7 +144,9 @@ pub struct RecordedCall {
 impl fmt::Debug for RecordedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("RecordedCall");
-        shown.field("advice", &self.advice).field("name", &self.name);
+        shown
+            .field("advice", &self.advice)
+            .field("name", &self.name);
         if let Some(span) = &self.span {
             shown.field("span", span);
         }

@@ -1798,11 +1798,20 @@ fn spans_and_contexts() {
         panic!("{}", rules.aspects.len());
     };
     let span = server.span.as_ref().unwrap();
-    assert_eq!((span.kind, &*span.once, &*span.scope), (Kind::Server, "http server", "pack:web"));
+    assert_eq!(
+        (span.kind, &*span.once, &*span.scope),
+        (Kind::Server, "http server", "pack:web")
+    );
     assert!(server.advice.has(Advice::ALL.with(Advice::ROOT)));
     assert!(server.is_switchable() && server.matches[0].takes_trivial);
     let own = |aspect: &Aspect| aspect.own.clone().unwrap();
-    let extract = own(server).context.as_ref().unwrap().extract.clone().unwrap();
+    let extract = own(server)
+        .context
+        .as_ref()
+        .unwrap()
+        .extract
+        .clone()
+        .unwrap();
     assert_eq!(extract.value.operands().len(), 2);
     assert_eq!(db.span.as_ref().unwrap().kind, Kind::Client);
     assert!(db.own.is_none() && db.advice.has(Advice::ALL));
@@ -1814,7 +1823,10 @@ fn spans_and_contexts() {
     assert_eq!(&*at.traced.as_ref().unwrap().scope, "pack:web");
     assert!(at.advice.has(Advice::ALL.with(Advice::ROOT)));
     let handed = client.handed().unwrap();
-    assert_eq!((&*handed.args, handed.all), (&[(1, false), (0, true)][..], true));
+    assert_eq!(
+        (&*handed.args, handed.all),
+        (&[(1, false), (0, true)][..], true)
+    );
     assert!(client.context.as_ref().unwrap().inject.is_some());
 }
 

@@ -1,7 +1,7 @@
 //! The report as JSON; `docs/report.md` has the schema.
 
-use super::View;
 use super::calls::Call;
+use super::{View, requests};
 use crate::error::Error;
 use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::methods::split_label;
@@ -32,6 +32,8 @@ pub(super) struct Report<'a> {
     calls: Option<Vec<Call<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unlisted_calls: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<serde_json::Value>,
 }
 
 /// The part of a trace that was looked at.
@@ -223,6 +225,7 @@ impl View<'_> {
                 .as_ref()
                 .map(|calls| self.analysis.fitting - calls.len() as u64),
             calls,
+            requests: (self.requests.as_ref()).map(|found| requests::to_json(self.args, found)),
             ..self.document(&rows[..self.limit(rows.len())], failed)
         };
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -262,6 +265,7 @@ impl View<'_> {
             tree: None,
             calls: None,
             unlisted_calls: None,
+            requests: None,
         }
     }
 

@@ -158,7 +158,9 @@ impl Touched {
                     }
                 },
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
-                root: same.is_some_and(|p| (roots.binary_search_by_key(&(p.ty, p.index), |root| root.place)).is_ok()),
+                root: same.is_some_and(|p| {
+                    (roots.binary_search_by_key(&(p.ty, p.index), |root| root.place)).is_ok()
+                }),
                 hooks: hooks.unwrap_or_default(),
             }
         });

@@ -24,7 +24,8 @@ const VALUE: &str = "value";
 
 /// Whether one of the operands is this word.
 fn takes(operands: &[HookOperand], word: &str) -> bool {
-    let is_word = |operand: &HookOperand| matches!(&operand.word, Word::Named(name) if name == word);
+    let is_word =
+        |operand: &HookOperand| matches!(&operand.word, Word::Named(name) if name == word);
     operands.iter().any(is_word)
 }
 
@@ -200,7 +201,11 @@ impl<'t> Parser<'t> {
             }
         }
         if table.iter().next().is_none() {
-            self.report(value.span(), "`context` is empty", "expected `extract`, `inject` or `handover`");
+            self.report(
+                value.span(),
+                "`context` is empty",
+                "expected `extract`, `inject` or `handover`",
+            );
         }
         if let Some(extract) = &context.extract
             && !takes(extract.value.operands(), NAME)

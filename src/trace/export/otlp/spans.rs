@@ -10,11 +10,12 @@ use super::proto::{
 use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
 use crate::mapping::Mapping;
 use crate::printable::printable;
-use crate::spans::{Condition, Scalar, SpanRule, Template};
+use crate::spans::SpanRule;
 use crate::switches::{self, Sampling};
 use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
 use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
+use crate::trace::contexts::{self, Anchor, Contexts, OpenSpans};
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
 use crate::trace::file::{Aggregates, Counts, ThreadName, Trace};
@@ -33,8 +34,6 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 const MAX_LOGICAL: usize = 1 << 20;
 /// Logical calls that have ended and are still known: pieces of them may come late.
 const ENDED: usize = 1 << 12;
-/// Values that others give to one span.
-const MAX_GIVEN: usize = 128;
 /// Spans after which a session wants to be drained.
 const FULL: usize = 4 * BATCH;
 /// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2.5 and 5 of each power of ten, from 1 µs to 100 s.
@@ -201,25 +200,6 @@ struct Origin {
     below: bool,
 }
 
-/// A span that is open in a thread, or the context that the thread has been given.
-struct Anchor {
-    /// How many calls are around what it is about.
-    depth: usize,
-    /// A call of the thread is this span.
-    is_call: bool,
-    span: SpanContext,
-    /// Spans below it were exported.
-    has_children: bool,
-}
-
-/// A span that is open in some thread.
-struct Opened {
-    /// The entry span of its context.
-    entry: u64,
-    /// Values that others give to it, where it is one.
-    values: Vec<values::Value>,
-}
-
 /// What belongs to one thread.
 #[derive(Default)]
 struct Lane {
@@ -233,7 +213,7 @@ struct Lane {
     /// Logical calls that calls of the stack have begun: how deep the call is, and which.
     begun: Vec<(usize, u64)>,
     /// The contexts of its open calls, the outermost first.
-    anchors: Vec<Anchor>,
+    contexts: Contexts,
     /// How many of its open calls are not looked at.
     base: usize,
     /// The span that ended last, and how many before it had its id: calls too short for the clock.
@@ -243,35 +223,12 @@ struct Lane {
 impl Lane {
     /// The span that a call is, by its place among those that are looked at.
     fn call_at(&self, at: usize) -> Option<&Anchor> {
-        let depth = self.base + at;
-        let mut inner = self.anchors.iter().rev();
-        inner.find(|anchor| anchor.is_call && anchor.depth == depth)
+        self.contexts.call(self.base + at)
     }
 
     /// The innermost span that such a call is, or runs below.
     fn around(&self, at: usize) -> Option<&Anchor> {
-        let depth = self.base + at;
-        let mut inner = self.anchors.iter().rev();
-        inner.find(|anchor| anchor.depth <= depth)
-    }
-
-    /// The call at this depth has ended, and with it what it was the context of.
-    fn ends(&mut self, depth: usize, opened: &mut FxHashMap<u64, Opened>) {
-        while let Some(anchor) = self.anchors.pop_if(|anchor| match anchor.is_call {
-            true => anchor.depth >= depth,
-            false => anchor.depth > depth,
-        }) {
-            if anchor.is_call {
-                opened.remove(&anchor.span.span);
-            }
-        }
-    }
-
-    /// The innermost span of another thread that such a call runs below.
-    fn context(&self, at: usize) -> Option<&Anchor> {
-        let depth = self.base + at;
-        let mut inner = self.anchors.iter().rev();
-        inner.find(|anchor| !anchor.is_call && anchor.depth <= depth)
+        self.contexts.around(self.base + at)
     }
 }
 
@@ -305,8 +262,8 @@ struct Spans {
     values: Vec<values::Value>,
     /// Values that logical calls have.
     logical_values: usize,
-    /// Spans that are open, by their ids.
-    opened: FxHashMap<u64, Opened>,
+    /// Spans that are open.
+    open: OpenSpans,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
     held: FxHashMap<u64, Span>,
     spans: Vec<Span>,
@@ -344,7 +301,7 @@ impl Session {
                 pending: Vec::new(),
                 values: Vec::new(),
                 logical_values: 0,
-                opened: FxHashMap::default(),
+                open: OpenSpans::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
                 logs: Vec::new(),
@@ -922,7 +879,7 @@ impl Spans {
 
     /// The parent of what lies so deep in a stack: the call at `nearest`, or a span of another thread where that lies nearer.
     fn parent(&self, stack: &[Frame], depth: usize, nearest: Option<usize>) -> Option<SpanId> {
-        let context = self.lane.context(depth);
+        let context = self.lane.contexts.handed(self.lane.base + depth);
         match (context, nearest) {
             (Some(context), None) => Some(context.span.span.to_be_bytes()),
             (Some(context), Some(at)) if self.lane.base + at < context.depth => {
@@ -1127,21 +1084,12 @@ impl Spans {
             return;
         };
         span.kind = rule.kind.number() as i32;
-        if let Ok(template) = Template::parse(&rule.name) {
-            let name = template.fill(|name| scalar(values, name));
-            if !name.is_empty() {
-                span.name = printable(&name);
-            }
+        if let Some(name) = contexts::name(rule, values) {
+            span.name = printable(&name);
         }
-        let error = Condition::parse(&rule.error).ok();
-        if let Some(error) = error.filter(|error| error.holds(scalar(values, error.name)))
+        if let Some(why) = contexts::failure(rule, values)
             && span.status.is_none()
         {
-            let why = match scalar(values, error.name) {
-                Some(Scalar::Number(n)) => n.to_string(),
-                Some(Scalar::Text(text)) => text.to_owned(),
-                _ => "_OTHER".to_owned(),
-            };
             span.attributes.push(text("error.type", why));
             span.status = Some(Status {
                 message: String::new(),
@@ -1158,36 +1106,14 @@ impl Spans {
         values: &[values::Value],
         at: usize,
     ) -> bool {
-        let when = self.rule(method).map(|rule| &*rule.when);
-        let when = when.and_then(|when| Condition::parse(when).ok());
-        let is_span = when.is_none_or(|when| when.holds(scalar(values, when.name)));
+        let rule = self.rule(method);
+        let is_span = rule.is_none_or(|rule| contexts::is_span(rule, values));
         let own = self.lane.call_at(at);
         if !is_span && !own.is_some_and(|own| own.has_children) {
             return false;
         }
         self.say(span, method, values);
         true
-    }
-
-    /// A span below what is around the call at this place was exported.
-    fn note_child(&mut self, at: usize) {
-        let depth = self.lane.base + at;
-        let mut around = self.lane.anchors.iter_mut().rev();
-        if let Some(anchor) = around.find(|anchor| !(anchor.is_call && anchor.depth >= depth)) {
-            anchor.has_children = true;
-        }
-    }
-
-    /// The values of the call at this place, and those that others gave to its span.
-    fn with_given(&mut self, at: usize, mut values: Vec<values::Value>) -> Vec<values::Value> {
-        let own = self.lane.call_at(at).map(|anchor| anchor.span.span);
-        let opened = own.and_then(|id| self.opened.get_mut(&id));
-        for value in opened.into_iter().flat_map(|opened| opened.values.drain(..)) {
-            if values.iter().all(|known| known.name != value.name) {
-                values.push(value);
-            }
-        }
-        values
     }
 
     /// A call has ended: the last of the stack.
@@ -1256,13 +1182,17 @@ impl Spans {
         if !exported {
             return true;
         }
-        let values = self.with_given(around.len(), values);
+        let own = self.lane.call_at(around.len()).map(|anchor| anchor.span);
+        let values = match own {
+            Some(own) => self.open.values(own.span, values),
+            None => values,
+        };
         let mut span = self.span(call.method, call.start, time, call.outcome);
         span.trace_id = self.trace_id(stack).to_vec();
         let is_short = !self.is_long(call.start, time, false);
         let nearest = self.nearest(around, is_short);
         let mut parent = self.parent(stack, around.len(), nearest);
-        span.span_id = match self.lane.call_at(around.len()).map(|anchor| anchor.span) {
+        span.span_id = match own {
             Some(own) => {
                 let outer = nearest.and_then(|at| self.lane.around(at));
                 let is_of_trace = outer.is_some_and(|outer| outer.span.trace == own.trace);
@@ -1288,7 +1218,7 @@ impl Spans {
         if !self.ruled(&mut span, call.method, &values, around.len()) {
             return true;
         }
-        self.note_child(around.len());
+        self.lane.contexts.note_child(self.lane.base + around.len());
         if let Some(piece) = call.piece {
             let whole = self.logical_id(piece.call);
             parent = parent.or(Some(whole));
@@ -1472,21 +1402,6 @@ fn flags_of(span: SpanContext) -> u32 {
     (span.flags & 0xff) as u32 | FLAG_HAS_REMOTE | remote
 }
 
-/// The value of this name, for a rule.
-fn scalar<'v>(values: &'v [values::Value], name: &str) -> Option<Scalar<'v>> {
-    let value = values.iter().find(|value| *value.name == *name)?;
-    Some(match &value.data {
-        Data::Null | Data::Missing(_) => Scalar::Null,
-        Data::Boolean(yes) => Scalar::Boolean(*yes),
-        Data::Integer(n) => Scalar::Number(*n as f64),
-        Data::Unsigned(n) => Scalar::Number(*n as f64),
-        Data::Double(n) => Scalar::Number(*n),
-        Data::Float(n) => Scalar::Number(values::widened(*n)),
-        Data::Char(_) => Scalar::Null,
-        Data::Text(text) | Data::Object(text) => Scalar::Text(text),
-    })
-}
-
 /// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions.
 fn value(value: &values::Value) -> KeyValue {
     let key = match value.name.contains('.') && !value.name.contains(['(', ' ']) {
@@ -1514,58 +1429,24 @@ impl Visitor for Spans {
     }
 
     fn span(&mut self, method: MethodIx, span: SpanContext, depth: usize) {
-        self.lane.anchors.retain(|anchor| anchor.depth < depth || !anchor.is_call);
-        self.lane.anchors.push(Anchor {
-            depth,
-            is_call: true,
-            span,
-            has_children: false,
-        });
+        self.lane.contexts.begin(span, depth);
         let is_entry = self.rule(method).is_some_and(|rule| rule.kind.is_entry());
-        if self.opened.len() < MAX_LOGICAL {
-            let around = self.opened.get(&span.parent);
-            let entry = match (is_entry, around) {
-                (false, Some(around)) => around.entry,
-                _ => span.span,
-            };
-            let values = Vec::new();
-            self.opened.insert(span.span, Opened { entry, values });
-        }
+        self.open.begin(span, is_entry);
     }
 
     fn context(&mut self, span: Option<SpanContext>, depth: usize) {
-        let known = self.lane.anchors.last().map(|anchor| anchor.span.span);
-        if span.map(|span| span.span) == known {
-            return; // said again, where a chunk begins
-        }
-        self.lane.anchors.retain(|anchor| anchor.is_call || anchor.depth < depth);
-        let around = self.lane.anchors.last().map(|anchor| anchor.span.span);
-        if let Some(span) = span.filter(|span| around != Some(span.span)) {
-            self.lane.anchors.push(Anchor {
-                depth,
-                is_call: false,
-                span,
-                has_children: false,
-            });
-        }
+        self.lane.contexts.hand(span, depth);
     }
 
     fn entry_value(&mut self, value: values::Value) {
-        let current = self.lane.anchors.last().map(|anchor| anchor.span.span);
-        let entry = current.and_then(|id| Some(self.opened.get(&id)?.entry));
-        let opened = entry.and_then(|id| self.opened.get_mut(&id));
-        // The first of a name stays.
-        if let Some(opened) = opened
-            && opened.values.len() < MAX_GIVEN
-            && opened.values.iter().all(|known| known.name != value.name)
-        {
-            opened.values.push(value);
-        }
+        self.open.give(self.lane.contexts.current(), value);
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         let counts = self.ended_call(call, stack);
-        self.lane.ends(stack.len().saturating_sub(1), &mut self.opened);
+        let (lane, open) = (&mut self.lane, &mut self.open);
+        let depth = stack.len().saturating_sub(1);
+        lane.contexts.end(depth, |span| open.end(span.span));
         counts
     }
 

@@ -1162,9 +1162,15 @@ fn rules_say_what_spans_are_and_contexts_whose_they_are() {
     let server = spans.iter().find(|s| s.kind == 2).unwrap();
     let text = |text: &str| Some(Value::Text(text.to_owned()));
     assert_eq!(server.span_id, 11u64.to_be_bytes());
-    assert_eq!(value(&server.attributes, "http.route"), text("/orders/{id}"));
+    assert_eq!(
+        value(&server.attributes, "http.route"),
+        text("/orders/{id}")
+    );
     let status = value(&server.attributes, "http.response.status_code");
     assert_eq!(status, Some(Value::Number(503)));
     let select = spans.iter().find(|s| s.name == "SELECT 3").unwrap();
-    assert_eq!(value(&select.attributes, "weave.value.sql"), text("SELECT 3"));
+    assert_eq!(
+        value(&select.attributes, "weave.value.sql"),
+        text("SELECT 3")
+    );
 }

@@ -1,0 +1,205 @@
+//! Spans of requests: which calls of a thread are some, below which its calls run, and what rules make of them ("Spans" of the
+//! format).
+
+use super::format::SpanContext;
+use super::values::{Data, Value, widened};
+use crate::spans::{Condition, Scalar, SpanRule, Template};
+use rustc_hash::FxHashMap;
+
+/// Most spans that are open at once; a damaged trace could begin one with every record.
+const MAX_OPEN: usize = 1 << 20;
+/// Values that others give to one span.
+const MAX_GIVEN: usize = 128;
+
+/// A span that is open in a thread, or that of another thread below which it runs.
+pub struct Anchor {
+    /// How many calls are around what it is about.
+    pub depth: usize,
+    /// A call of the thread is this span.
+    is_call: bool,
+    pub span: SpanContext,
+    /// Spans below it were shown.
+    pub has_children: bool,
+}
+
+/// What the open calls of a thread run in, the outermost first.
+#[derive(Default)]
+pub struct Contexts {
+    anchors: Vec<Anchor>,
+}
+
+impl Contexts {
+    /// The call that begins at this depth is a span.
+    pub fn begin(&mut self, span: SpanContext, depth: usize) {
+        self.anchors
+            .retain(|anchor| anchor.depth < depth || !anchor.is_call);
+        self.anchors.push(Anchor {
+            depth,
+            is_call: true,
+            span,
+            has_children: false,
+        });
+    }
+
+    /// What begins from here on, at this depth, runs below a span of another thread, or below none.
+    pub fn hand(&mut self, span: Option<SpanContext>, depth: usize) {
+        let current = |anchors: &[Anchor]| anchors.last().map(|anchor| anchor.span.span);
+        let next = span.map(|span| span.span);
+        if next == current(&self.anchors) {
+            return; // said again, where a segment begins
+        }
+        self.anchors
+            .retain(|anchor| anchor.is_call || anchor.depth < depth);
+        if let Some(span) = span.filter(|_| next != current(&self.anchors)) {
+            self.anchors.push(Anchor {
+                depth,
+                is_call: false,
+                span,
+                has_children: false,
+            });
+        }
+    }
+
+    /// The call at this depth has ended. Calls `each` with the spans that end with it.
+    pub fn end(&mut self, depth: usize, mut each: impl FnMut(SpanContext)) {
+        let ends = |anchor: &mut Anchor| match anchor.is_call {
+            true => anchor.depth >= depth,
+            false => anchor.depth > depth,
+        };
+        while let Some(anchor) = self.anchors.pop_if(ends) {
+            if anchor.is_call {
+                each(anchor.span);
+            }
+        }
+    }
+
+    /// The span that the call at this depth is.
+    pub fn call(&self, depth: usize) -> Option<&Anchor> {
+        self.find(|anchor| anchor.is_call && anchor.depth == depth)
+    }
+
+    /// The innermost span that the call at this depth is, or runs below.
+    pub fn around(&self, depth: usize) -> Option<&Anchor> {
+        self.find(|anchor| anchor.depth <= depth)
+    }
+
+    /// The innermost span of another thread that it runs below.
+    pub fn handed(&self, depth: usize) -> Option<&Anchor> {
+        self.find(|anchor| !anchor.is_call && anchor.depth <= depth)
+    }
+
+    fn find(&self, is: impl Fn(&Anchor) -> bool) -> Option<&Anchor> {
+        self.anchors.iter().rev().find(|anchor| is(anchor))
+    }
+
+    /// The span in which the thread runs now.
+    pub fn current(&self) -> Option<SpanContext> {
+        self.anchors.last().map(|anchor| anchor.span)
+    }
+
+    /// A span was shown that is the call at this depth, below the one around it.
+    pub fn note_child(&mut self, depth: usize) {
+        let mut around = self.anchors.iter_mut().rev();
+        if let Some(anchor) = around.find(|anchor| !(anchor.is_call && anchor.depth >= depth)) {
+            anchor.has_children = true;
+        }
+    }
+}
+
+/// A span that is open in some thread.
+struct Open {
+    /// The entry span of its context.
+    entry: u64,
+    /// Values that others give to it, where it is one.
+    given: Vec<Value>,
+}
+
+/// The spans of all threads that are open, by their ids.
+#[derive(Default)]
+pub struct OpenSpans {
+    all: FxHashMap<u64, Open>,
+}
+
+impl OpenSpans {
+    /// A span begins.
+    pub fn begin(&mut self, span: SpanContext, is_entry: bool) {
+        if self.all.len() >= MAX_OPEN {
+            return;
+        }
+        let entry = match self.all.get(&span.parent) {
+            Some(around) if !is_entry => around.entry,
+            _ => span.span,
+        };
+        let given = Vec::new();
+        self.all.insert(span.span, Open { entry, given });
+    }
+
+    /// The entry span of the context that this one is of.
+    pub fn entry(&self, span: u64) -> Option<u64> {
+        self.all.get(&span).map(|open| open.entry)
+    }
+
+    /// Gives a value to the entry span of a context. The first of a name stays.
+    pub fn give(&mut self, current: Option<SpanContext>, value: Value) {
+        let entry = current.and_then(|span| self.entry(span.span));
+        if let Some(open) = entry.and_then(|id| self.all.get_mut(&id))
+            && open.given.len() < MAX_GIVEN
+            && open.given.iter().all(|known| known.name != value.name)
+        {
+            open.given.push(value);
+        }
+    }
+
+    /// The values of a span that ends, with those that others gave to it.
+    pub fn values(&mut self, span: u64, mut own: Vec<Value>) -> Vec<Value> {
+        let given = self.all.get_mut(&span).map(|open| &mut open.given);
+        for value in given.into_iter().flat_map(std::mem::take) {
+            if own.iter().all(|known| known.name != value.name) {
+                own.push(value);
+            }
+        }
+        own
+    }
+
+    pub fn end(&mut self, span: u64) {
+        self.all.remove(&span);
+    }
+}
+
+/// The value of this name, for a rule.
+fn scalar<'v>(values: &'v [Value], name: &str) -> Option<Scalar<'v>> {
+    let value = values.iter().find(|value| *value.name == *name)?;
+    Some(match &value.data {
+        Data::Null | Data::Missing(_) | Data::Char(_) => Scalar::Null,
+        Data::Boolean(yes) => Scalar::Boolean(*yes),
+        Data::Integer(n) => Scalar::Number(*n as f64),
+        Data::Unsigned(n) => Scalar::Number(*n as f64),
+        Data::Double(n) => Scalar::Number(*n),
+        Data::Float(n) => Scalar::Number(widened(*n)),
+        Data::Text(text) | Data::Object(text) => Scalar::Text(text),
+    })
+}
+
+/// The name that a rule gives to a span with these values; none where it gives none.
+pub fn name(rule: &SpanRule, values: &[Value]) -> Option<String> {
+    let template = Template::parse(&rule.name).ok()?;
+    let name = template.fill(|name| scalar(values, name));
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// Why a span with these values has failed, if its rule says so: the value that tells it.
+pub fn failure(rule: &SpanRule, values: &[Value]) -> Option<String> {
+    let error = Condition::parse(&rule.error).ok()?;
+    let value = scalar(values, error.name);
+    error.holds(value).then(|| match value {
+        Some(Scalar::Number(n)) => n.to_string(),
+        Some(Scalar::Text(text)) => text.to_owned(),
+        _ => "_OTHER".to_owned(),
+    })
+}
+
+/// Whether a call with these values is a span at all.
+pub fn is_span(rule: &SpanRule, values: &[Value]) -> bool {
+    let when = Condition::parse(&rule.when).ok();
+    when.is_none_or(|when| when.holds(scalar(values, when.name)))
+}

@@ -1,0 +1,422 @@
+//! Requests: the entry spans of traces by their names, and where their time goes, on whatever threads.
+
+use super::call::{Call, Frame, Outcome, Thrown};
+use super::contexts::{self, Contexts, OpenSpans};
+use super::file::Trace;
+use super::format::{Escape, Record, SpanContext};
+use super::methods::{Method, MethodIx, Methods};
+use super::replay::{Replay, Run, Visitor};
+use super::values::Value;
+use crate::printable::printable;
+use crate::spans::SpanRule;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Names that requests get rows of their own for; further ones share one.
+const MAX_ROWS: usize = 10_000;
+/// The name of that row.
+const OTHERS: &str = "(others)";
+/// Requests that are open at once.
+const MAX_OPEN: usize = 1 << 20;
+/// Spans of a trace whose requests are known, and how deep spans lie in each other.
+const MAX_SPANS: usize = 1 << 23;
+const MAX_WAY: usize = 1 << 16;
+/// Different texts that are counted in one request, and how much of each is looked at.
+const MAX_TEXTS: usize = 256;
+const LONGEST_TEXT: usize = 1_000;
+/// So many spans of one text in a request are told: they ask for each of many what one could ask for all.
+const MANY: u32 = 5;
+
+/// The requests of some traces.
+#[derive(Debug, Default)]
+pub struct Requests {
+    /// By name.
+    pub rows: BTreeMap<String, Row>,
+    /// Nanoseconds that the traces take together.
+    pub wall: u64,
+}
+
+/// Requests of one name.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// Those that have failed.
+    pub errors: u64,
+    /// How long each took, in nanoseconds, ascending.
+    pub durations: Vec<u64>,
+    /// Spans below them, by what they are.
+    pub below: BTreeMap<Arc<str>, Below>,
+    /// What some request asks for again and again.
+    pub repeated: Option<Repeated>,
+}
+
+/// Spans below requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Below {
+    pub calls: u64,
+    pub errors: u64,
+    /// Nanoseconds of all of them; those that run at one time count each.
+    pub total: u64,
+}
+
+/// The most spans of one text in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repeated {
+    pub text: Arc<str>,
+    pub times: u32,
+}
+
+impl Below {
+    fn add(&mut self, duration: u64, failed: bool) {
+        self.calls += 1;
+        self.errors += u64::from(failed);
+        self.total = self.total.saturating_add(duration);
+    }
+}
+
+impl Row {
+    /// The duration at this share of all, by rank.
+    pub fn quantile(&self, share: f64) -> u64 {
+        let rank = (share * self.durations.len() as f64).ceil() as usize;
+        let at = rank.clamp(1, self.durations.len().max(1)) - 1;
+        self.durations.get(at).copied().unwrap_or_default()
+    }
+
+    /// Nanoseconds of all of them.
+    pub fn total(&self) -> u64 {
+        self.durations
+            .iter()
+            .fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    fn add(&mut self, duration: u64, failed: bool, open: Open) {
+        self.durations.push(duration);
+        self.errors += u64::from(failed);
+        for (what, more) in open.below {
+            let sum = self.below.entry(what).or_default();
+            sum.calls += more.calls;
+            sum.errors += more.errors;
+            sum.total = sum.total.saturating_add(more.total);
+        }
+        let most = open
+            .texts
+            .into_iter()
+            .max_by(|a, b| (a.1, &b.0).cmp(&(b.1, &a.0)));
+        if let Some((text, times)) = most.filter(|&(_, times)| times >= MANY)
+            && self
+                .repeated
+                .as_ref()
+                .is_none_or(|known| known.times < times)
+        {
+            self.repeated = Some(Repeated { text, times });
+        }
+    }
+}
+
+impl Requests {
+    /// Adds those of a trace.
+    pub fn add(&mut self, trace: &Trace) {
+        let mut visitor = Seen {
+            into: self,
+            rules: Vec::new(),
+            thread: 0,
+            contexts: FxHashMap::default(),
+            open_spans: OpenSpans::default(),
+            entries: entries(trace),
+            open: FxHashMap::default(),
+            ended: FxHashMap::default(),
+            values: Vec::new(),
+        };
+        let (mut replay, mut methods) = (Replay::new(0), Methods::default());
+        replay.next_trace(true);
+        for (id, symbol) in trace.symbols().iter() {
+            let row = methods.resolve(id, trace.symbols()) as usize;
+            let rule = trace.symbols().span(id);
+            if rule.is_some() || symbol.root {
+                visitor.rules.resize(visitor.rules.len().max(row + 1), None);
+                let known = Known {
+                    rule: rule.cloned(),
+                    label: printable(&methods.rows()[row].name()).into(),
+                };
+                visitor.rules[row] = Some(Arc::new(known));
+            }
+        }
+        let mut runs: FxHashMap<u32, Run> = FxHashMap::default();
+        for (_, thread, at) in trace.in_order() {
+            let thread = &trace.threads()[thread];
+            let segment = trace.segments(thread)[at];
+            let run = runs.entry(thread.number).or_default();
+            visitor.thread = thread.number;
+            replay.turn_to(run);
+            replay.segment(trace, &segment, &mut methods, &mut visitor);
+            replay.turn_to(run);
+        }
+        self.wall = self.wall.saturating_add(trace.end());
+    }
+
+    /// Nothing more comes.
+    pub fn finish(&mut self) {
+        for row in self.rows.values_mut() {
+            row.durations.sort_unstable();
+        }
+    }
+}
+
+/// The entry span of each span of a trace. Threads are read in turns, and what runs below a request may be read behind its end.
+fn entries(trace: &Trace) -> FxHashMap<u64, u64> {
+    // Of each span its parent, or itself where it is an entry.
+    let mut around: FxHashMap<u64, u64> = FxHashMap::default();
+    let mut copy = Vec::new();
+    for thread in trace.threads() {
+        for segment in trace.segments(thread) {
+            let Some(mut records) = trace.decode(segment, &mut copy) else {
+                continue;
+            };
+            loop {
+                records.skip_calls();
+                match records.next() {
+                    Some(Record::Escape(Escape::Span { id, span })) if around.len() < MAX_SPANS => {
+                        let rule = trace.symbols().span(id);
+                        let is_entry = rule.is_none_or(|rule| rule.kind.is_entry());
+                        let parent = if is_entry { span.span } else { span.parent };
+                        around.insert(span.span, parent);
+                    }
+                    Some(_) => {}
+                    None => break,
+                }
+            }
+        }
+    }
+    let all: Vec<u64> = around.keys().copied().collect();
+    for span in all {
+        // The way up, to what has no parent here; damaged traces have circles.
+        let (mut way, mut at) = (Vec::new(), span);
+        while let Some(&parent) = around.get(&at)
+            && parent != at
+            && around.contains_key(&parent)
+            && way.len() < MAX_WAY
+        {
+            way.push(at);
+            at = parent;
+        }
+        around.insert(at, at);
+        for below in way {
+            around.insert(below, at);
+        }
+    }
+    around
+}
+
+/// A method whose calls are spans, or begin a trace.
+struct Known {
+    rule: Option<Arc<SpanRule>>,
+    label: Arc<str>,
+}
+
+impl Known {
+    fn is_entry(&self) -> bool {
+        self.rule.as_ref().is_none_or(|rule| rule.kind.is_entry())
+    }
+
+    /// What it is to the request around it.
+    fn what(&self) -> Arc<str> {
+        match self.rule.as_deref() {
+            Some(rule) if !rule.once.is_empty() => printable(&rule.once).into(),
+            Some(rule) => rule.kind.word().into(),
+            None => Arc::clone(&self.label),
+        }
+    }
+}
+
+/// A request that is open: by its span's id, or, without one, by thread and depth.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Span(u64),
+    Call(u32, usize),
+}
+
+/// What was seen below an open request.
+#[derive(Default)]
+struct Open {
+    below: BTreeMap<Arc<str>, Below>,
+    texts: FxHashMap<Arc<str>, u32>,
+}
+
+/// What a replay has seen.
+struct Seen<'r> {
+    into: &'r mut Requests,
+    /// By row.
+    rules: Vec<Option<Arc<Known>>>,
+    thread: u32,
+    contexts: FxHashMap<u32, Contexts>,
+    open_spans: OpenSpans,
+    /// The entry span of each span.
+    entries: FxHashMap<u64, u64>,
+    open: FxHashMap<Key, Open>,
+    /// The names of requests that have ended.
+    ended: FxHashMap<u64, Arc<str>>,
+    values: Vec<Value>,
+}
+
+impl Seen<'_> {
+    fn known(&self, method: MethodIx) -> Option<&Arc<Known>> {
+        self.rules.get(method as usize)?.as_ref()
+    }
+
+    /// The request in which the call at this depth is, the call itself apart.
+    fn request(&self, around: &[Frame], own: Option<SpanContext>) -> Option<Key> {
+        let contexts = self.contexts.get(&self.thread);
+        let current = match own {
+            Some(own) => Some(own.span),
+            None => contexts.and_then(|all| Some(all.around(around.len())?.span.span)),
+        };
+        if let Some(&entry) = current.and_then(|span| self.entries.get(&span)) {
+            return Some(Key::Span(entry));
+        }
+        let mut frames = around.iter().enumerate().rev();
+        let entry = frames.find(|(_, frame)| {
+            let known = self.known(frame.method);
+            known.is_some_and(|known| known.is_entry())
+        });
+        entry.map(|(depth, _)| Key::Call(self.thread, depth))
+    }
+
+    /// The row of requests of this name.
+    fn row(&mut self, name: String) -> &mut Row {
+        let name = match self.into.rows.len() < MAX_ROWS || self.into.rows.contains_key(&name) {
+            true => name,
+            false => OTHERS.to_owned(),
+        };
+        self.into.rows.entry(name).or_default()
+    }
+
+    fn entry_ends(&mut self, known: &Known, call: &Call, values: &[Value], key: Key) {
+        let open = self.open.remove(&key).unwrap_or_default();
+        let rule = known.rule.as_deref();
+        let failure = rule.and_then(|rule| contexts::failure(rule, values));
+        let name = rule.and_then(|rule| contexts::name(rule, values));
+        let name = name.map_or_else(|| known.label.to_string(), |name| printable(&name));
+        let failed = call.outcome == Outcome::Error || failure.is_some();
+        if let Key::Span(entry) = key
+            && self.ended.len() < MAX_SPANS
+        {
+            self.ended.insert(entry, name.as_str().into());
+        }
+        self.row(name).add(call.total, failed, open);
+    }
+
+    fn span_ends(&mut self, known: &Known, call: &Call, values: &[Value], key: Key) {
+        if self.open.len() >= MAX_OPEN && !self.open.contains_key(&key) {
+            return;
+        }
+        let Some(rule) = known.rule.as_deref() else {
+            return;
+        };
+        let failed = call.outcome == Outcome::Error || contexts::failure(rule, values).is_some();
+        let what = known.what();
+        if let Key::Span(entry) = key
+            && let Some(name) = self.ended.get(&entry)
+        {
+            let name = name.to_string();
+            let below = &mut self.row(name).below;
+            below.entry(what).or_default().add(call.total, failed);
+            return;
+        }
+        let open = self.open.entry(key).or_default();
+        let sum = open.below.entry(what).or_default();
+        sum.add(call.total, failed);
+        let query = values.iter().find(|value| &*value.name == "db.query.text");
+        let text = match query {
+            Some(query) => Some(query.text().into_owned()),
+            None => contexts::name(rule, values),
+        };
+        if let Some(text) = text {
+            let text: Arc<str> = text.chars().take(LONGEST_TEXT).collect::<String>().into();
+            if open.texts.len() < MAX_TEXTS || open.texts.contains_key(&text) {
+                *open.texts.entry(text).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl Visitor for Seen<'_> {
+    fn wants_values(&self) -> bool {
+        true
+    }
+
+    fn values(&mut self, values: Vec<Value>) {
+        self.values = values;
+    }
+
+    fn span(&mut self, method: MethodIx, span: SpanContext, depth: usize) {
+        let is_entry = self.known(method).is_some_and(|known| known.is_entry());
+        let contexts = self.contexts.entry(self.thread).or_default();
+        contexts.begin(span, depth);
+        self.open_spans.begin(span, is_entry);
+    }
+
+    fn context(&mut self, span: Option<SpanContext>, depth: usize) {
+        let contexts = self.contexts.entry(self.thread).or_default();
+        contexts.hand(span, depth);
+    }
+
+    fn entry_value(&mut self, value: Value) {
+        let contexts = self.contexts.get(&self.thread);
+        let current = contexts.and_then(Contexts::current);
+        self.open_spans.give(current, value);
+    }
+
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
+        let values = std::mem::take(&mut self.values);
+        let (depth, around) = match stack.split_last() {
+            Some((_, around)) => (around.len(), around),
+            None => return true,
+        };
+        let contexts = self.contexts.get(&self.thread);
+        let own = contexts.and_then(|all| Some(all.call(depth)?.span));
+        let is_whole = matches!(call.outcome, Outcome::Exit | Outcome::Error);
+        if let Some(known) = self.known(call.method).cloned()
+            && is_whole
+            && call.piece.is_none()
+        {
+            let values = match own {
+                Some(own) => self.open_spans.values(own.span, values),
+                None => values,
+            };
+            let is_span = known
+                .rule
+                .as_ref()
+                .is_none_or(|rule| contexts::is_span(rule, &values));
+            let request = self.request(around, own);
+            match own {
+                _ if !is_span => {}
+                Some(own) if request == Some(Key::Span(own.span)) => {
+                    self.entry_ends(&known, call, &values, Key::Span(own.span));
+                }
+                None if known.is_entry() && request.is_none() => {
+                    self.entry_ends(&known, call, &values, Key::Call(self.thread, depth));
+                }
+                _ => {
+                    if let Some(request) = request {
+                        self.span_ends(&known, call, &values, request);
+                    }
+                }
+            }
+        }
+        let (contexts, open) = (self.contexts.get_mut(&self.thread), &mut self.open_spans);
+        if let Some(contexts) = contexts {
+            contexts.end(depth, |span| open.end(span.span));
+        }
+        true
+    }
+
+    fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
+
+    fn complete(&mut self, _: MethodIx, _: u64, _: u64, _: Outcome, _: u32) {}
+
+    fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}
+
+    fn unhandled(&mut self, _: Option<(&str, &str)>) {}
+
+    fn method(&mut self, _: MethodIx, _: &Method) {}
+}
