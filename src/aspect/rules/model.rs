@@ -173,7 +173,11 @@ impl OwnHooks {
             Recorded::Call(call) => Some((call, true)),
             _ => None,
         });
-        hooks.map(|hook| (&hook.call, false)).chain(values)
+        let inner = self.operands().filter_map(|operand| match &operand.word {
+            Word::Call(call) => Some((&**call, true)),
+            _ => None,
+        });
+        hooks.map(|hook| (&hook.call, false)).chain(values).chain(inner)
     }
 
     /// The names of parameters that methods may lack, each once: `sql?`.
@@ -194,13 +198,14 @@ impl OwnHooks {
         names
     }
 
-    /// The operands of all calls, and the values.
+    /// The operands of all calls, and the values, with what they are made of.
     pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
         let records = self.record.iter();
         (hooks.flat_map(|hook| &hook.call.operands))
             .chain(records.flat_map(|record| record.value.operands()))
+            .flat_map(HookOperand::parts)
     }
 }
 
