@@ -333,6 +333,15 @@ pub struct Method<'a> {
     pub details: &'a dyn MethodDetails,
 }
 
+/// A field of each object of the type that was entered last.
+pub struct Field<'a> {
+    pub name: &'a str,
+    /// Declared visibility.
+    pub access: Access,
+    /// What it holds; none where it cannot be read.
+    pub ty: &'a dyn Fn() -> Option<Ty>,
+}
+
 /// Walks a program's types and their methods; every backend's `scan` drives one.
 pub trait Visitor {
     /// Whether methods are to be shown with their descriptors; else a scan may leave them empty where it
@@ -347,6 +356,12 @@ pub trait Visitor {
     }
     /// A type begins. `false` passes its methods over.
     fn enter_type(&mut self, ty: &Type<'_>) -> bool;
+    /// Whether the fields of that type are to be shown, before its methods.
+    fn wants_fields(&self) -> bool {
+        false
+    }
+    /// A field of that type.
+    fn field(&mut self, _: &Field<'_>) {}
     /// A method of that type; `index` numbers methods as the format does.
     fn method(&mut self, index: u32, method: &Method<'_>);
 }

@@ -2,8 +2,8 @@
 
 use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
-    Visitor,
+    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::cil::il::insn::op;
@@ -120,6 +120,9 @@ impl<'i, 'a> Survey<'i, 'a> {
             let made_by_compiler = types
                 .chain(ty)
                 .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
+            if visitor.wants_fields() {
+                scan_fields(image, ty, visitor)?;
+            }
             for (index, position) in image.metadata.method_positions(ty)?.enumerate() {
                 let number = image.metadata.method_at(position)?;
                 let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
@@ -178,6 +181,26 @@ impl<'i, 'a> Survey<'i, 'a> {
     }
 }
 
+/// Shows the fields of objects of a type.
+fn scan_fields(image: &Image<'_>, ty: u32, visitor: &mut dyn Visitor) -> Result<()> {
+    /// II.23.1.5.
+    const STATIC: u32 = 0x10;
+    for number in image.metadata.fields_of(ty) {
+        let row = image.metadata.tables.row(table::FIELD, number)?;
+        let flags = row.get(column::field::FLAGS);
+        if flags & STATIC != 0 {
+            continue;
+        }
+        let name = (image.metadata.strings).text(row.get(column::field::NAME))?;
+        visitor.field(&Field {
+            name: &name,
+            access: method_access(flags),
+            ty: &|| types::own_field(image, ty, row.get(column::field::SIGNATURE)),
+        });
+    }
+    Ok(())
+}
+
 /// Visibility of a type (II.23.1.15).
 fn type_access(flags: u32) -> Access {
     match flags & 7 {
@@ -188,7 +211,7 @@ fn type_access(flags: u32) -> Access {
     }
 }
 
-/// Visibility of a method (II.23.1.10).
+/// Visibility of a method (II.23.1.10) or a field (II.23.1.5).
 fn method_access(flags: u32) -> Access {
     match flags & method_flag::ACCESS {
         6 => Access::Public,

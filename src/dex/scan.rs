@@ -2,12 +2,12 @@
 
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
-    Visitor,
+    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8, u32_at};
-use crate::dex::format::class::{self, Budget, ClassDef, Members, flag};
+use crate::dex::format::class::{self, Budget, ClassDef, Members, fields_of, flag};
 use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
@@ -44,6 +44,9 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
         if !wanted || class.def.data == 0 {
             continue;
         }
+        if visitor.wants_fields() {
+            scan_fields(file, class.def.data, visitor)?;
+        }
         let mut members = Members::read(file, class.def.data)?;
         let mut index = 0;
         while let Some(method) = members.next()? {
@@ -74,6 +77,29 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
         }
         budget.spend(members.start, members.len())?;
         patience.check(class.def.annotations)?;
+    }
+    Ok(())
+}
+
+/// Shows the fields of objects that a `class_data_item` declares.
+fn scan_fields(file: &File<'_>, data: u32, visitor: &mut dyn Visitor) -> Result<()> {
+    let mut all = Vec::new();
+    fields_of(file, data, |id, flags| {
+        if flags & flag::STATIC == 0 {
+            all.push((id, flags));
+        }
+    })?;
+    for (id, flags) in all {
+        let (_, ty, name) = file.field(id)?;
+        let name = mutf8(file.string(name)?);
+        visitor.field(&Field {
+            name: &name,
+            access: access(flags),
+            ty: &|| {
+                let descriptor = mutf8(file.descriptor(ty).ok()?);
+                Ty::of_descriptor(&descriptor).map(|(ty, _)| ty)
+            },
+        });
     }
     Ok(())
 }

@@ -18,8 +18,8 @@
 //! At the end of the stack or of memory the calls of `Guard` may fail themselves. Then the result is zero, too. The store that ends a hook
 //! cannot fail.
 
-use crate::aspect::bind::call::{Adapter, Convert, Hook, Link};
-use crate::aspect::bind::ty::Ty;
+use crate::aspect::bind::call::{Adapter, Constant, ConstantValue, Convert, Hook, Link, LinkKind};
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::bytes::modified_utf8;
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
@@ -180,16 +180,7 @@ impl Code {
     fn convert(&mut self, hook: &Hook, adapter: &Adapter, additions: &mut Additions) {
         match (adapter.change.as_ref().map(|c| c.convert), &hook.result) {
             (Some(Convert::Widen(from, to)), _) => self.out.widen(from, to),
-            (Some(Convert::Box), Ty::Prim(prim)) => {
-                let name = emit::box_class(*prim);
-                let descriptor =
-                    emit::descriptor(std::slice::from_ref(&hook.result), &Ty::class(name));
-                let class = additions.shared_utf8(name.as_bytes());
-                let class = additions.shared(tag::CLASS, &class.to_be_bytes());
-                let method =
-                    additions.shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
-                self.out.call(method, emit::words(&hook.result), 1);
-            }
+            (Some(Convert::Box), Ty::Prim(prim)) => self.boxes(*prim, additions),
             (Some(Convert::Cast), _) => {
                 let to = adapter.change.as_ref().map_or(&hook.result, |c| &c.to);
                 let class = additions.shared_utf8(&emit::class_name(to));
@@ -224,7 +215,10 @@ impl Code {
                 let given = emit::words(&hook.result);
                 self.out.call(called, u32::from(slot), given);
             }
-            None => nulls = self.links(&hook.links, 1 + busy.map_or(0, |_| 1), additions),
+            None => {
+                let words = hook.parameters.iter().map(emit::words).sum::<u32>() as u16;
+                nulls = self.links(hook, words + busy.map_or(0, |_| 1), additions);
+            }
         }
         let called = self.pc();
         self.convert(hook, adapter, additions);
@@ -280,35 +274,107 @@ impl Code {
         }
     }
 
-    /// The calls of a chain, from the first argument on; `local` is free. Returns where they leave it for a null.
-    fn links(&mut self, links: &[Link], local: u16, additions: &mut Additions) -> Vec<u32> {
+    /// An object of a primitive value.
+    fn boxes(&mut self, prim: Prim, additions: &mut Additions) {
+        let name = emit::box_class(prim);
+        let ty = Ty::Prim(prim);
+        let descriptor = emit::descriptor(std::slice::from_ref(&ty), &Ty::class(name));
+        let class = additions.shared_utf8(name.as_bytes());
+        let class = additions.shared(tag::CLASS, &class.to_be_bytes());
+        let method = additions.shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
+        self.out.call(method, emit::words(&ty), 1);
+    }
+
+    /// The links of a chain, from the first argument on; `local` is free. Returns where they leave it for a null.
+    fn links(&mut self, hook: &Hook, local: u16, additions: &mut Additions) -> Vec<u32> {
         let mut nulls = Vec::new();
         let mut from = 0;
-        for (i, link) in links.iter().enumerate() {
+        let mut ty = &hook.parameters[0];
+        for (i, link) in hook.links.iter().enumerate() {
+            if let Ty::Prim(prim) = ty {
+                // It is made an object of.
+                if i == 0 {
+                    self.out.load(Kind::of_prim(*prim), from);
+                }
+                self.boxes(*prim, additions);
+                ty = &link.result;
+                continue;
+            }
             if i > 0 {
                 from = local;
                 self.out.store(Kind::REFERENCE, from);
             }
             self.out.load(Kind::REFERENCE, from);
-            nulls.push(self.out.len());
-            self.out.indexed(op::IFNULL, 0, 1, 0);
-            self.out.load(Kind::REFERENCE, from);
             let owner = additions.shared_utf8(&emit::class_name(&link.owner));
             let owner = additions.shared(tag::CLASS, &owner.to_be_bytes());
-            let descriptor = emit::descriptor(&[], &link.result);
-            let tag = match link.owner_is_interface {
-                true => tag::INTERFACE_METHODREF,
-                false => tag::METHODREF,
+            let leaves = match link.kind {
+                LinkKind::Cast => {
+                    self.out.indexed(op::INSTANCEOF, owner, 1, 1);
+                    op::IFEQ
+                }
+                _ => op::IFNULL,
             };
-            let name = modified_utf8(&link.name);
-            let method = additions.shared_method(tag, owner, &name, &descriptor);
-            let given = emit::words(&link.result);
-            match link.owner_is_interface {
-                true => self.out.interface(method, 1, given),
-                false => self.out.indexed(op::INVOKEVIRTUAL, method, 1, given),
-            }
+            nulls.push(self.out.len());
+            self.out.indexed(leaves, 0, 1, 0);
+            self.out.load(Kind::REFERENCE, from);
+            self.link(link, owner, additions);
+            ty = &link.result;
         }
         nulls
+    }
+
+    /// What a link does with the object on the stack.
+    fn link(&mut self, link: &Link, owner: u16, additions: &mut Additions) {
+        let name = modified_utf8(&link.name);
+        let given = emit::words(&link.result);
+        match &link.kind {
+            LinkKind::Cast => self.out.indexed(op::CHECKCAST, owner, 1, 1),
+            LinkKind::Box => {}
+            LinkKind::Field => {
+                let mut descriptor = String::new();
+                link.result.put_descriptor(&mut descriptor);
+                let descriptor = modified_utf8(&descriptor);
+                let field = additions.shared_method(tag::FIELDREF, owner, &name, &descriptor);
+                self.out.indexed(op::GETFIELD, field, 1, given);
+            }
+            LinkKind::Method(arguments) => {
+                for argument in arguments {
+                    self.constant(argument, additions);
+                }
+                let parameters = link.parameters();
+                let taken = 1 + parameters.iter().map(emit::words).sum::<u32>();
+                let descriptor = emit::descriptor(&parameters, &link.result);
+                let tag = match link.owner_is_interface {
+                    true => tag::INTERFACE_METHODREF,
+                    false => tag::METHODREF,
+                };
+                let method = additions.shared_method(tag, owner, &name, &descriptor);
+                match link.owner_is_interface {
+                    // A method takes 255 words at most (JVMS 4.3.3).
+                    true => self.out.interface(method, taken as u8, given),
+                    false => self.out.indexed(op::INVOKEVIRTUAL, method, taken, given),
+                }
+            }
+        }
+    }
+
+    fn constant(&mut self, constant: &Constant, additions: &mut Additions) {
+        match &constant.value {
+            ConstantValue::Text(text) => self.out.string(text, additions),
+            ConstantValue::Null => self.out.op(op::ACONST_NULL, 0, 1),
+            ConstantValue::Int(n) => self.out.int(*n, additions),
+            ConstantValue::Long(n) => self.out.long(*n, additions),
+            ConstantValue::Double(bits) => {
+                let value = f64::from_bits(*bits);
+                match constant.pushed() {
+                    Ty::Prim(Prim::F32) => self.out.float(value as f32, additions),
+                    _ => self.out.double(value, additions),
+                }
+            }
+        }
+        if let Some(prim) = constant.boxed {
+            self.boxes(prim, additions);
+        }
     }
 
     /// The hook begins, unless this thread runs one. The flag goes to the local `busy`.

@@ -178,19 +178,28 @@ impl<'a> Class<'a> {
 
     /// Names and descriptors of the fields that are final.
     pub fn final_fields(&self) -> Result<Vec<(&'a [u8], &'a [u8])>> {
-        let mut cursor = Cursor::at(self.bytes, self.pool.end() + 6);
-        let interfaces = usize::from(cursor.be_u16()?);
-        cursor.take(2 * interfaces)?;
         let mut fields = Vec::new();
-        for _ in 0..cursor.be_u16()? {
-            let (access, name, descriptor) = (cursor.be_u16()?, cursor.be_u16()?, cursor.be_u16()?);
+        self.each_field(|access, name, descriptor| {
             if access & flag::FINAL != 0 {
                 fields.push((self.pool.utf8(name)?, self.pool.utf8(descriptor)?));
             }
+            Ok(())
+        })?;
+        Ok(fields)
+    }
+
+    /// Shows flags, name and descriptor of each field.
+    pub fn each_field(&self, mut each: impl FnMut(u16, u16, u16) -> Result<()>) -> Result<()> {
+        let mut cursor = Cursor::at(self.bytes, self.pool.end() + 6);
+        let interfaces = usize::from(cursor.be_u16()?);
+        cursor.take(2 * interfaces)?;
+        for _ in 0..cursor.be_u16()? {
+            let (access, name, descriptor) = (cursor.be_u16()?, cursor.be_u16()?, cursor.be_u16()?);
+            each(access, name, descriptor)?;
             let end = attributes(self.bytes, cursor.position(), |_| Ok(()))?;
             cursor = Cursor::at(self.bytes, end);
         }
-        Ok(fields)
+        Ok(())
     }
 
     /// Whether this is a `module-info` (JVMS 4.1).

@@ -3,8 +3,8 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
-    Visitor,
+    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8};
@@ -30,6 +30,9 @@ pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     if !wanted {
         return Ok(());
     }
+    if visitor.wants_fields() {
+        scan_fields(class, visitor)?;
+    }
     for (index, method) in class.methods.iter().enumerate() {
         let name = class.pool.text(method.name)?;
         let descriptor = class.pool.text(method.descriptor)?;
@@ -53,6 +56,23 @@ pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Shows the fields of objects.
+fn scan_fields(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
+    class.each_field(|flags, name, descriptor| {
+        if flags & flag::STATIC == 0 {
+            visitor.field(&Field {
+                name: &class.pool.text(name)?,
+                access: access(flags),
+                ty: &|| {
+                    let descriptor = class.pool.text(descriptor).ok()?;
+                    Ty::of_descriptor(&descriptor).map(|(ty, _)| ty)
+                },
+            });
+        }
+        Ok(())
+    })
 }
 
 fn access(flags: u16) -> Access {

@@ -27,6 +27,12 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The first of two values that is not null.</summary>
+        public static object First(object one, object other)
+        {
+            return one ?? other;
+        }
+
         /// <summary>Records a value.</summary>
         public static void Value(bool v, int place, int limit, string mask, int id)
         {

@@ -134,18 +134,32 @@ pub(super) struct Binding<'b> {
     pub chains: Vec<Call>,
     /// The recorded call ends when the task that it gives is complete.
     follows: bool,
+    /// The value at hand is recorded: what of it is known at the start is read there, by these calls.
+    pub(super) early: Option<Early>,
+}
+
+/// What of a value that is known at the end is read at the start.
+#[derive(Default)]
+pub(super) struct Early {
+    chains: Vec<Call>,
+    /// By where it stands in the file: the value may be read at both ends.
+    known: Vec<(Range<usize>, Meant)>,
+    /// Inside of `end(..)` nothing is.
+    pub(super) is_over: bool,
 }
 
 /// Of a state whose place in [`Keep::states`] is not known yet.
 const UNPLACED: u16 = u16::MAX;
 
 /// A value that an operand may be.
+#[derive(Clone)]
 pub(super) struct Value {
     pub source: Source,
     pub ty: Ty,
 }
 
 /// What an operand means for a method.
+#[derive(Clone)]
 pub(super) enum Meant {
     Value(Value),
     /// A constant, which takes the type that is asked for.
@@ -585,6 +599,7 @@ impl<'b> Binding<'b> {
             enter_failed: false,
             chains: Vec::new(),
             follows,
+            early: None,
         }
     }
 
@@ -712,13 +727,11 @@ impl<'b> Binding<'b> {
 
     /// Whether a value of such a method cannot be recorded.
     fn is_late(&self, record: &OwnRecord) -> bool {
+        let operands = record.value.operands().iter();
         !self.begins_at_once()
-            || match &record.value {
-                Recorded::Operand(operand) | Recorded::Text(operand) => {
-                    self.when_known(&operand.word) != When::Enter
-                }
-                Recorded::Call(_) => false,
-            }
+            || operands
+                .map(|operand| self.known_at(operand))
+                .any(|moment| moment != Moment::Start)
     }
 
     /// What cannot be done in such a method: all but recording what an async method of .NET is called with.
@@ -880,14 +893,81 @@ impl<'b> Binding<'b> {
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
-        let own = self.aspect.2;
+        let operands = record.value.operands().iter();
+        let moment = operands.fold(Moment::Start, |all, operand| {
+            all.with(self.known_at(operand))
+        });
+        let moments: &[When] = match moment {
+            Moment::Start => &[When::Enter],
+            Moment::Exit => &[When::Exit],
+            Moment::Exception => &[When::Exception],
+            Moment::End => &[When::Exit, When::Exception],
+            Moment::Never => {
+                return Err(self.complains(
+                    record.span.clone(),
+                    "`result` and `exception` never have values together".into(),
+                    "in",
+                    Some("two values of two names are two records".into()),
+                ));
+            }
+        };
+        self.early = Some(Early::default());
+        let named = records.names.len();
+        for &when in moments {
+            self.when = when;
+            self.record_at((record, of_entry), named as i64, records, keep)?;
+        }
+        let early = self.early.take().unwrap_or_default();
+        records.enter.made.extend(early.chains);
+        Ok(())
+    }
+
+    /// The same for one of the moments at which it is recorded, as the value of that number.
+    fn record_at(
+        &mut self,
+        (record, of_entry): (&OwnRecord, bool),
+        number: i64,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
         let mut made = Vec::new();
         let kept = keep.states.len();
         let value = self.evaluated(record, &mut made, keep)?;
         if matches!(value, Meant::Nothing) {
             return Ok(());
         }
-        let number = records.names.len() as i64;
+        let call = self.value_call((record, of_entry), value, number, records, keep);
+        // Spans and pointers are no objects: a rule for many methods leaves them out.
+        if call.is_err()
+            && matches!(&record.value, Recorded::Operand(o) | Recorded::Text(o) if o.optional)
+        {
+            keep.states = keep.states[..kept].into();
+            return Ok(());
+        }
+        let call = call?;
+        if records.names.len() as i64 == number {
+            records.names.push(Arc::clone(&record.name));
+        }
+        let recorded = match self.when {
+            When::Enter | When::Around => &mut records.enter,
+            When::Exit => &mut records.exit,
+            When::Exception => &mut records.exception,
+        };
+        recorded.made.append(&mut made);
+        recorded.values.push(call);
+        Ok(())
+    }
+
+    /// The call of the hook library that writes a value.
+    fn value_call(
+        &mut self,
+        (record, of_entry): (&OwnRecord, bool),
+        value: Meant,
+        number: i64,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<Call, Misfit> {
+        let own = self.aspect.2;
         let end = i64::from(self.when != When::Enter);
         let is_later = self.follows && self.is_task_with_result(record);
         let method = match (&record.value, self.binder.language) {
@@ -915,31 +995,68 @@ impl<'b> Binding<'b> {
         if self.subject.switched.is_some() {
             meant.push(records.state(keep));
         }
-        let call = self.call_with(&written, &meant, keep);
-        // Spans and pointers are no objects: a rule for many methods leaves them out.
-        if call.is_err()
-            && matches!(&record.value, Recorded::Operand(o) | Recorded::Text(o) if o.optional)
-        {
-            keep.states = keep.states[..kept].into();
-            return Ok(());
-        }
-        let call = call.map_err(|misfit| Misfit {
-            title: match misfit.title.contains("cannot become") {
-                true => misfit.title,
-                false => format!("{} cannot be recorded", article(&self.shown(&meant[0]))),
+        self.call_with(&written, &meant, keep)
+            .map_err(|misfit| Misfit {
+                title: match misfit.title.contains("cannot become") {
+                    true => misfit.title,
+                    false => format!("{} cannot be recorded", article(&self.shown(&meant[0]))),
+                },
+                help: None,
+                ..misfit
+            })
+    }
+
+    /// When a value is known, with all that it is made of.
+    fn known_at(&self, operand: &HookOperand) -> Moment {
+        let own = match &operand.word {
+            Word::End(_) => Moment::End,
+            word => match self.when_known(word) {
+                When::Exit => Moment::Exit,
+                When::Exception => Moment::Exception,
+                When::Enter | When::Around => Moment::Start,
             },
-            help: None,
-            ..misfit
-        })?;
-        records.names.push(Arc::clone(&record.name));
-        let recorded = match self.when {
-            When::Enter | When::Around => &mut records.enter,
-            When::Exit => &mut records.exit,
-            When::Exception => &mut records.exception,
         };
-        recorded.made.append(&mut made);
-        recorded.values.push(call);
-        Ok(())
+        let inner = operand.word.inner().iter();
+        inner.fold(own, |all, inner| all.with(self.known_at(inner)))
+    }
+
+    /// Whether an operand is a part of a value that is recorded at the end, and is asked for at the start. What needs no calls is
+    /// kept anyhow.
+    pub(super) fn is_early_part(&self, operand: &HookOperand) -> bool {
+        let asks = !(operand.members.is_empty() && operand.word.inner().is_empty());
+        self.early.as_ref().is_some_and(|early| !early.is_over)
+            && self.when != When::Enter
+            && asks
+            && self.known_at(operand) == Moment::Start
+    }
+
+    /// What such an operand is.
+    pub(super) fn early(
+        &mut self,
+        operand: &HookOperand,
+        place: &Range<usize>,
+        boxed: bool,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        let known = |early: &Early| {
+            let mut known = early.known.iter();
+            known
+                .find(|(at, _)| at == place)
+                .map(|(_, meant)| meant.clone())
+        };
+        if let Some(known) = self.early.as_ref().and_then(known) {
+            return Ok(known);
+        }
+        let when = std::mem::replace(&mut self.when, When::Enter);
+        let chains = std::mem::take(&mut self.chains);
+        let meant = self.value_as(operand, place, boxed, keep);
+        let made = std::mem::replace(&mut self.chains, chains);
+        self.when = when;
+        let meant = meant?;
+        let early = self.early.get_or_insert_default();
+        early.chains.extend(made);
+        early.known.push((place.clone(), meant.clone()));
+        Ok(meant)
     }
 
     /// A value, and the calls that make it.
@@ -951,14 +1068,26 @@ impl<'b> Binding<'b> {
     ) -> Result<Meant, Misfit> {
         match &record.value {
             Recorded::Operand(operand) | Recorded::Text(operand) => {
-                self.when = self.when_known(&operand.word);
-                let value = self.value(operand, &record.operands[0], keep)?;
+                let value = match (&operand.word, &*operand.members) {
+                    // The trace has values of any type.
+                    (Word::First(all), []) => self.first(all, keep)?.0,
+                    (Word::Null, _) => Meant::Value(Value {
+                        source: Source::Zero,
+                        ty: self.object(),
+                    }),
+                    _ => self.value(operand, &record.operands[0], keep)?,
+                };
                 made.append(&mut self.chains);
                 Ok(value)
             }
             Recorded::Call(call) => {
-                self.when = When::Enter;
-                let (call, value) = self.recorded_call(call, record, keep)?;
+                let written = OwnHook {
+                    call: call.clone(),
+                    name: record.span.clone(),
+                    operands: record.operands.clone(),
+                    changes: 0..0,
+                };
+                let (call, value) = self.kept_call(&written, &record.span, keep)?;
                 made.append(&mut self.chains);
                 made.push(call);
                 Ok(value)
@@ -1092,7 +1221,13 @@ impl<'b> Binding<'b> {
         for (header, name) in headers.iter_mut().zip(HEADERS) {
             let mut written = extract.clone();
             let name = Word::Text(name.to_owned());
-            replace(written.value.operands_mut(), "name", &name);
+            let operands = written.value.operands_mut();
+            replace(operands, "name", &name);
+            for operand in operands {
+                operand.each_argument(&mut |argument| {
+                    replace(std::slice::from_mut(argument), "name", &name);
+                });
+            }
             *header = binding.evaluated(&written, &mut records.enter.made, keep)?;
         }
         Ok(headers)
@@ -1131,7 +1266,7 @@ impl<'b> Binding<'b> {
     }
 
     /// A call of the hook library that no rule has written.
-    fn of_library(
+    pub(super) fn of_library(
         &self,
         class: [&str; 2],
         method: &str,
@@ -1187,24 +1322,18 @@ impl<'b> Binding<'b> {
         }
     }
 
-    /// A call whose result is recorded, and that result.
-    fn recorded_call(
+    /// A call whose result is kept for another one, and that result.
+    pub(super) fn kept_call(
         &mut self,
-        call: &HookCall,
-        record: &OwnRecord,
+        written: &OwnHook,
+        place: &Range<usize>,
         keep: &mut Keep,
     ) -> Result<(Call, Meant), Misfit> {
-        let written = OwnHook {
-            call: call.clone(),
-            name: record.span.clone(),
-            operands: record.operands.clone(),
-            changes: 0..0,
-        };
-        let mut call = self.call(&written, keep)?;
+        let mut call = self.call(written, keep)?;
         let ty = instantiate(&call.hook.result, &call.generics);
         if ty == Ty::Void {
             let title = format!("`{}` returns nothing", call.hook.name);
-            return Err(self.complains(record.span.clone(), title, "for", None));
+            return Err(self.complains(place.clone(), title, "for", None));
         }
         let place = keep.state(ty.clone());
         call.dest = Dest::State(place);
@@ -1213,7 +1342,7 @@ impl<'b> Binding<'b> {
     }
 
     /// The call of the overload that fits best, without an adapter.
-    fn call_with(
+    pub(super) fn call_with(
         &mut self,
         written: &OwnHook,
         meant: &[Meant],
@@ -1536,6 +1665,15 @@ impl<'b> Binding<'b> {
             Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) => {
                 Ok(Meant::Constant(operand.word.clone()))
             }
+            Word::End(_) => Err(self.complains(
+                place.clone(),
+                "`end(..)` is of values that are recorded".into(),
+                "for",
+                Some("a hook at `exit` reads values when the method ends".into()),
+            )),
+            Word::Call(_) | Word::First(_) | Word::TextOf(_) => {
+                unreachable!("what is made of others is bound by `value`")
+            }
         }
     }
 
@@ -1581,11 +1719,11 @@ impl<'b> Binding<'b> {
         }
     }
 
-    fn string(&self) -> Ty {
+    pub(super) fn string(&self) -> Ty {
         self.platform("java/lang/String", "System.String")
     }
 
-    fn object(&self) -> Ty {
+    pub(super) fn object(&self) -> Ty {
         self.platform("java/lang/Object", "System.Object")
     }
 
@@ -1765,7 +1903,7 @@ impl<'b> Binding<'b> {
     }
 
     /// A constant as what is asked for.
-    fn constant(&self, word: &Word, to: &Ty) -> Option<(Fit, Operand)> {
+    pub(super) fn constant(&self, word: &Word, to: &Ty) -> Option<(Fit, Operand)> {
         let object = is_object(to);
         let (fit, source, from, how) = match (word, to) {
             (Word::Bool(value), Ty::Prim(Prim::Bool)) => (
@@ -2114,6 +2252,31 @@ fn listed(bound: &Option<Arc<Bound>>) -> String {
     format!(
         "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"
     )
+}
+
+/// When a value is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Start,
+    Exit,
+    Exception,
+    /// Whichever way the call ends.
+    End,
+    /// A part of it at exit, another at exception.
+    Never,
+}
+
+impl Moment {
+    /// When both are known.
+    fn with(self, other: Moment) -> Moment {
+        use Moment::{End, Never, Start};
+        match (self, other) {
+            (Start, other) | (other, Start) => other,
+            (a, b) if a == b => a,
+            (End, other) | (other, End) => other,
+            _ => Never,
+        }
+    }
 }
 
 /// How many arguments a method has, as a phrase.

@@ -119,19 +119,128 @@ pub struct Hook {
     pub result: Ty,
     /// How many type parameters it has (.NET).
     pub generics: u16,
-    /// It is no method, but a chain from its one parameter on: the adapter asks for one after the other, up to the first null.
+    /// It is no method, but a chain from its one parameter on: the adapter goes from one to the next, up to the first null.
     pub links: Box<[Link]>,
 }
 
-/// A link of a chain: a public method of an object that takes nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A link of a chain.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// The type that declares it.
+    /// The type that declares it; of a cast that type.
     pub owner: Ty,
     /// The owner is an interface (JVM, dex).
     pub owner_is_interface: bool,
     pub name: Box<str>,
+    pub kind: LinkKind,
     pub result: Ty,
+}
+
+/// What a link does with an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    /// It calls a method, with these constants.
+    Method(Box<[Constant]>),
+    /// It reads a field.
+    Field,
+    /// It takes the object as another type; null, where it is of none such.
+    Cast,
+    /// It makes an object of a primitive value or a struct.
+    Box,
+}
+
+/// What a link's method takes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Constant {
+    pub value: ConstantValue,
+    /// It becomes an object.
+    pub boxed: Option<Prim>,
+    /// The method's parameter.
+    pub to: Ty,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ConstantValue {
+    Int(i32),
+    Long(i64),
+    /// The bits of a number.
+    Double(u64),
+    Text(Arc<str>),
+    Null,
+}
+
+/// As rules write it.
+impl fmt::Display for ConstantValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConstantValue::Int(n) => write!(f, "{n}"),
+            ConstantValue::Long(n) => write!(f, "{n}"),
+            ConstantValue::Double(bits) => write!(f, "{}", f64::from_bits(*bits)),
+            ConstantValue::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            ConstantValue::Null => f.write_str("null"),
+        }
+    }
+}
+
+impl Constant {
+    /// A constant operand.
+    pub fn of(operand: &Operand) -> Option<Constant> {
+        let value = match &operand.source {
+            Source::Int(n) => ConstantValue::Int(*n),
+            Source::Long(n) => ConstantValue::Long(*n),
+            Source::Double(n) => ConstantValue::Double(n.to_bits()),
+            Source::Text(text) => ConstantValue::Text(Arc::clone(text)),
+            Source::Zero => ConstantValue::Null,
+            _ => return None,
+        };
+        let boxed = match (operand.convert, &operand.from) {
+            (Convert::Same, _) => None,
+            (Convert::Box, Ty::Prim(prim)) => Some(*prim),
+            _ => return None,
+        };
+        Some(Constant {
+            value,
+            boxed,
+            to: operand.to.clone(),
+        })
+    }
+
+    /// What is pushed, before it becomes an object.
+    pub fn pushed(&self) -> Ty {
+        self.boxed.map_or_else(|| self.to.clone(), Ty::Prim)
+    }
+}
+
+impl Link {
+    /// The constants that its method takes.
+    pub fn arguments(&self) -> &[Constant] {
+        match &self.kind {
+            LinkKind::Method(arguments) => arguments,
+            _ => &[],
+        }
+    }
+
+    /// The types of its method's parameters.
+    pub fn parameters(&self) -> Vec<Ty> {
+        self.arguments()
+            .iter()
+            .map(|argument| argument.to.clone())
+            .collect()
+    }
+}
+
+/// Names of adapters follow from it: of a method that takes nothing it stays what it was before there were others.
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Link");
+        shown
+            .field("owner", &self.owner)
+            .field("owner_is_interface", &self.owner_is_interface)
+            .field("name", &self.name);
+        if self.kind != LinkKind::Method(Box::default()) {
+            shown.field("kind", &self.kind);
+        }
+        shown.field("result", &self.result).finish()
+    }
 }
 
 /// A static method of the same parameters and result that calls the hook, and returns null or zero where it does not come to that.
@@ -383,12 +492,13 @@ impl Bound {
     /// All calls, in the order in which they run.
     pub fn shown(&self) -> Vec<ShownCall> {
         let of = |when, calls: &[Call]| -> Vec<ShownCall> {
-            let mut chains = Vec::new();
+            let mut parts = Vec::new();
             let mut all = Vec::new();
-            for call in calls {
+            for (n, call) in calls.iter().enumerate() {
+                let is_read = |state| calls[n + 1..].iter().any(|call| call.reads_state(state));
                 match call.dest {
-                    Dest::State(n) if call.is_chain() => chains.push((n, call.made())),
-                    _ => all.push(call.shown_with(when, &chains)),
+                    Dest::State(n) if is_read(n) => parts.push((n, call.made(&parts))),
+                    _ => all.push(call.shown_with(when, &parts)),
                 }
             }
             all
@@ -401,14 +511,16 @@ impl Bound {
         }
         all.extend(of("exit", self.exits().1));
         all.extend(of("exception", self.exceptions().1));
-        let mut made = Vec::new();
+        let mut made: Vec<(u16, String)> = Vec::new();
         let values = enters.1.iter().chain(self.exits().0);
         for call in values.chain(self.exceptions().0) {
             match call.dest {
                 _ if call.is_switch() => {}
                 _ if call.is_hold() => all.extend(call.shown_hold()),
-                _ if !call.is_record() => all.push(call.shown_with("inject", &made)),
-                Dest::State(n) => made.push((n, call.made())),
+                _ if !call.is_record() && !matches!(call.dest, Dest::State(_)) => {
+                    all.push(call.shown_with("inject", &made));
+                }
+                Dest::State(n) => made.push((n, call.made(&made))),
                 _ => all.push(call.shown_record(&self.values, &made)),
             }
         }
@@ -521,10 +633,26 @@ impl Call {
         !self.hook.links.is_empty()
     }
 
-    /// What gives a value: `arg(0).uri().getHost()`, `acme.Session.user(Object)`.
-    fn made(&self) -> String {
-        match self.operands.first() {
-            Some(head) if self.is_chain() => format!("{}.{}", head.source, self.hook.name),
+    /// A call that gives the first of two values that is not null.
+    pub fn is_first(&self) -> bool {
+        self.is_record() && ["first", "First"].contains(&&*self.hook.name)
+    }
+
+    /// It takes what another call has kept.
+    fn reads_state(&self, state: u16) -> bool {
+        let mut reads = false;
+        for operand in &self.operands {
+            operand.each_source(&mut |source| reads |= *source == Source::State(state));
+        }
+        reads
+    }
+
+    /// What gives a value: `arg(0).uri().getHost()`, `acme.Session.user(Object)`; `made`: what calls in front of it give.
+    fn made(&self, made: &[(u16, String)]) -> String {
+        let shown = |operand: &Operand| operand.source_with(made);
+        match &*self.operands {
+            [head] if self.is_chain() => format!("{}.{}", shown(head), self.hook.name),
+            [one, more] if self.is_first() => format!("first({}, {})", shown(one), shown(more)),
             _ => self.shown("").hook,
         }
     }
@@ -583,13 +711,17 @@ impl fmt::Display for ShownCall {
 }
 
 impl Operand {
-    /// The source, and what becomes of it; `made`: what other calls give, by their states.
-    fn shown_with(&self, made: &[(u16, String)], language: Language) -> String {
+    fn source_with(&self, made: &[(u16, String)]) -> String {
         let given = match self.source {
             Source::State(n) => made.iter().find(|(known, _)| *known == n),
             _ => None,
         };
-        let source = given.map_or_else(|| self.source.to_string(), |(_, given)| given.clone());
+        given.map_or_else(|| self.source.to_string(), |(_, given)| given.clone())
+    }
+
+    /// The source, and what becomes of it; `made`: what other calls give, by their states.
+    fn shown_with(&self, made: &[(u16, String)], language: Language) -> String {
+        let source = self.source_with(made);
         match self.convert {
             Convert::Same => source,
             Convert::Widen(from, _) => format!("{source} from {}", from.word(language)),

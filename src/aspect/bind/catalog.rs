@@ -2,11 +2,11 @@
 
 use super::functional::{DELEGATE, Function, INVOKE, Interface};
 use super::ty::{Named, Signature, Ty};
-use crate::aspect::joinpoint::{Access, Method, Type, Visitor};
+use crate::aspect::joinpoint::{Access, Field, Method, Type, Visitor};
 use crate::aspect::rules::model::SaidType;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The types that own hooks are looked for in, with their static methods.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Catalog {
     declared: FxHashMap<Box<str>, Declared>,
     /// What types have that chains can ask for, where rules have chains.
     members: FxHashMap<Box<str>, MemberType>,
+    /// Their names, by simple names, once somebody asks.
+    simple: OnceLock<FxHashMap<Box<str>, Vec<Box<str>>>>,
     /// The interfaces and delegates, where rules have `around`.
     interfaces: FxHashMap<Box<str>, Interface>,
 }
@@ -41,19 +43,23 @@ pub enum Leaves<'c> {
 pub struct MemberType {
     pub ty: Ty,
     pub is_interface: bool,
-    pub is_public: bool,
+    pub access: Access,
     /// Rules say so, and no artifact does: it may have more.
     pub is_said: bool,
     /// Supertypes, where rules say them.
     pub extends: Vec<Box<str>>,
-    /// Its public methods without parameters.
+    /// What chains can ask for.
     pub members: Vec<Member>,
 }
 
-/// A public method without parameters.
+/// A method or a field of an object.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub name: Box<str>,
+    pub access: Access,
+    pub is_field: bool,
+    /// What the method takes.
+    pub parameters: Box<[Ty]>,
     pub result: Given,
 }
 
@@ -149,7 +155,7 @@ impl Catalog {
         let known = entry.or_insert_with(|| MemberType {
             ty,
             is_interface: said.is_interface,
-            is_public: true,
+            access: Access::Public,
             is_said: true,
             extends: Vec::new(),
             members: Vec::new(),
@@ -162,6 +168,9 @@ impl Catalog {
             .extend(said.extends.iter().map(|name| spell(name).into()));
         let members = said.members.iter().map(|member| Member {
             name: member.method.clone(),
+            access: Access::Public,
+            is_field: false,
+            parameters: Box::default(),
             result: Given::Said(member.result.clone()),
         });
         known.members.extend(members);
@@ -184,6 +193,19 @@ impl Catalog {
     /// What is known of a type for chains.
     pub fn members(&self, name: &str) -> Option<&MemberType> {
         self.members.get(name)
+    }
+
+    /// The types of this simple name that are known for chains, ascending.
+    pub fn of_simple_name(&self, name: &str) -> &[Box<str>] {
+        let simple = self.simple.get_or_init(|| {
+            let mut all: FxHashMap<Box<str>, Vec<Box<str>>> = FxHashMap::default();
+            for (name, _) in self.all_members() {
+                let simple = name.rsplit(['.', '/', '$', '+']).next().unwrap_or(name);
+                all.entry(simple.into()).or_default().push(name.into());
+            }
+            all
+        });
+        simple.get(name).map_or(&[], |all| all)
     }
 
     /// All of it, ascending.
@@ -310,15 +332,15 @@ impl<'w> Collector<'w> {
         }
     }
 
-    /// Whether chains may name a method: those of the JVM that take nothing, of .NET getters and what rules name.
+    /// Whether chains may name a method: public ones of the JVM that take nothing, of .NET getters, and all that rules name.
     fn may_be_member(&self, method: &Method<'_>) -> bool {
         let takes_nothing = match method.descriptor.starts_with('(') {
             true => method.descriptor.starts_with("()"),
-            false => method.name.starts_with("get_") || self.collect.members.contains(method.name),
+            false => method.name.starts_with("get_"),
         };
+        let is_named = || self.collect.members.contains(method.name);
         self.has_members
-            && method.access == Access::Public
-            && takes_nothing
+            && (takes_nothing && method.access == Access::Public || is_named())
             && !method.name.starts_with(['<', '.'])
     }
 }
@@ -375,7 +397,7 @@ impl Visitor for Collector<'_> {
             let members = MemberType {
                 ty: owner.ty.clone(),
                 is_interface: owner.is_interface,
-                is_public: ty.access == Access::Public,
+                access: ty.access,
                 is_said: false,
                 extends: Vec::new(),
                 members: Vec::new(),
@@ -393,6 +415,27 @@ impl Visitor for Collector<'_> {
             self.types.push((ty.name.into(), hooks));
         }
         self.is_wanted || self.has_members || self.is_interface || self.collect.declared
+    }
+
+    fn wants_fields(&self) -> bool {
+        self.has_members
+    }
+
+    fn field(&mut self, field: &Field<'_>) {
+        if !self.collect.members.contains(field.name) {
+            return;
+        }
+        if let Some((_, ty)) = self.members.last_mut()
+            && let Some(result) = (field.ty)()
+        {
+            ty.members.push(Member {
+                name: field.name.into(),
+                access: field.access,
+                is_field: true,
+                parameters: Box::default(),
+                result: Given::Type(result),
+            });
+        }
     }
 
     fn method(&mut self, _: u32, method: &Method<'_>) {
@@ -424,11 +467,13 @@ impl Visitor for Collector<'_> {
         if may_be_member
             && let Some((_, ty)) = self.members.last_mut()
             && signature.this.is_some()
-            && signature.parameters.is_empty()
             && signature.generics == 0
         {
             ty.members.push(Member {
                 name: method.name.into(),
+                access: method.access,
+                is_field: false,
+                parameters: signature.parameters.iter().map(|p| p.ty.clone()).collect(),
                 // The others are for messages.
                 result: match self.collect.members.contains(method.name) {
                     true => Given::Type(signature.result.clone()),

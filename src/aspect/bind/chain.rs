@@ -1,13 +1,19 @@
 //! Chains: `arg(0).uri().getHost()` instead of an operand. Each is a call of its own in front of the hook's, whose result is
 //! kept for that: what a link throws, and a null on the way, stay in the adapter.
 
-use super::binder::{Binding, Meant, Value, adapter_class, article};
-use super::call::{Adapter, Call, Convert, Dest, Hook, Keep, Link, Operand, Source};
-use super::catalog::{Given, MemberType};
+use super::binder::{Binding, Meant, VALUES, Value, adapter_class, article};
+use super::call::{
+    Adapter, Call, Constant, Convert, Dest, Hook, Keep, Link, LinkKind, Operand, Source,
+};
+use super::catalog::{Given, Member, MemberType, spellings};
+use super::convert::Fit;
 use super::misfit::Misfit;
 use super::reach::is_inert;
 use super::ty::{Language, Named, Prim, Ty};
-use crate::aspect::rules::hook::{HookOperand, MemberName};
+use crate::aspect::joinpoint::Access;
+use crate::aspect::pointcut::GENERATED;
+use crate::aspect::rules::hook::{HookOperand, MemberKind, MemberName, Word};
+use crate::aspect::rules::model::OwnHook;
 use crate::aspect::rules::nearest;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -19,43 +25,195 @@ const MAX_TYPES: usize = 10_000;
 
 /// What looking for a member in a type and those above it came to.
 enum Found<'c> {
-    Member(&'c MemberType, &'c Given),
-    /// Its type is not public.
-    Hidden(&'c str),
+    Member(&'c MemberType, &'c Member),
+    /// It cannot be seen from here: a member, or else its type.
+    Hidden(&'c str, Option<Access>),
+    /// None takes these constants.
+    Unfit(Vec<&'c Member>),
     /// None has it; of this one, if there is one, nothing is known.
     Missing(Option<&'c str>),
 }
 
 impl<'b> Binding<'b> {
-    /// What an operand means, its chain included: that is evaluated by a call of its own.
+    /// What an operand means, with what it is made of: that is evaluated by calls of its own.
     pub(super) fn value(
         &mut self,
         operand: &HookOperand,
         place: &Range<usize>,
         keep: &mut Keep,
     ) -> Result<Meant, Misfit> {
-        let head = match self.meant(operand, place)? {
-            Meant::Value(head) if !operand.members.is_empty() => head,
-            other => return Ok(other),
-        };
-        let (convert, taken) = match &head.ty {
-            Ty::ByRef(inner) => (Convert::Load, (**inner).clone()),
-            // `exception`: whoever declares it.
-            Ty::Named(named) if named.scope.is_empty() => {
-                let known = self.binder.catalog.members(&named.name);
-                let known = known.map_or(&head.ty, |known| &known.ty);
-                (Convert::Same, known.clone())
+        self.value_as(operand, place, false, keep)
+    }
+
+    /// The same; `boxed`: what a chain gives is an object, so that it is null and not zero where the chain ends early.
+    pub(super) fn value_as(
+        &mut self,
+        operand: &HookOperand,
+        place: &Range<usize>,
+        boxed: bool,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        if self.is_early_part(operand) {
+            return self.early(operand, place, boxed, keep);
+        }
+        let head = match &operand.word {
+            Word::Call(call) => {
+                let written = OwnHook {
+                    call: (**call).clone(),
+                    name: call.name.clone(),
+                    operands: call.operands.iter().map(|o| o.place.clone()).collect(),
+                    changes: 0..0,
+                };
+                let (call, value) = self.kept_call(&written, place, keep)?;
+                self.chains.push(call);
+                value
             }
-            other => (Convert::Same, other.clone()),
+            Word::First(all) => {
+                let (head, ty) = self.first(all, keep)?;
+                match (head, ty) {
+                    (Meant::Value(value), Some(ty)) if value.ty != ty => {
+                        self.links(value, vec![cast_to(&ty)], keep)
+                    }
+                    (head, _) => head,
+                }
+            }
+            Word::End(inner) if self.early.is_some() => {
+                let is_over = |binding: &mut Self, is| {
+                    let early = binding.early.get_or_insert_default();
+                    std::mem::replace(&mut early.is_over, is)
+                };
+                let before = is_over(self, true);
+                let value = self.value_as(inner, &inner.place, boxed, keep);
+                is_over(self, before);
+                return value;
+            }
+            Word::TextOf(inner) => {
+                let head = self.value_as(inner, &inner.place, true, keep)?;
+                self.text_of(head, place, keep)?
+            }
+            _ => self.meant(operand, place)?,
         };
+        match head {
+            Meant::Value(head) if !operand.members.is_empty() => {
+                self.chain(head, &operand.members, boxed, keep)
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The first of several values that is not null, as an object, and the type that all of them are of.
+    pub(super) fn first(
+        &mut self,
+        all: &[HookOperand],
+        keep: &mut Keep,
+    ) -> Result<(Meant, Option<Ty>), Misfit> {
+        let mut values = Vec::new();
+        for operand in all {
+            let value = self.value_as(operand, &operand.place, true, keep)?;
+            if !matches!(value, Meant::Nothing) {
+                values.push((value, operand));
+            }
+        }
+        let ty_of = |value: &Meant| match value {
+            Meant::Value(value) => value.ty.is_reference().then(|| value.ty.clone()),
+            Meant::Constant(Word::Text(_)) => Some(self.string()),
+            _ => None,
+        };
+        let mut types = values.iter().map(|(value, _)| ty_of(value));
+        let ty =
+            (types.next().flatten()).filter(|first| types.all(|ty| ty.as_ref() == Some(first)));
+        let mut values = values.into_iter().rev();
+        let Some((mut rest, _)) = values.next() else {
+            return Ok((Meant::Nothing, None));
+        };
+        for (value, operand) in values {
+            let name = match self.binder.language {
+                Language::Java => "first",
+                Language::CSharp => "First",
+            };
+            let written = self.of_library(VALUES, name, &operand.place, 2);
+            let mut call = self.call_with(&written, &[value, rest], keep)?;
+            let ty = call.hook.result.clone();
+            let place = keep.state(ty.clone());
+            call.dest = Dest::State(place);
+            self.chains.push(call);
+            rest = Meant::Value(Value {
+                source: Source::State(place),
+                ty,
+            });
+        }
+        Ok((rest, ty))
+    }
+
+    /// What the `toString` of a value says.
+    fn text_of(
+        &mut self,
+        head: Meant,
+        place: &Range<usize>,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        let Meant::Value(head) = head else {
+            return Ok(head);
+        };
+        let object = self.object();
+        let mut links = Vec::new();
+        if !head.ty.is_reference() {
+            links.push(boxed_as(&head.ty, &object));
+        }
+        let name = match self.binder.language {
+            Language::Java => "toString",
+            Language::CSharp => "ToString",
+        };
+        let member = MemberName {
+            name: name.to_owned(),
+            kind: MemberKind::Method(Vec::new()),
+            place: place.clone(),
+        };
+        links.push(self.link(&object, &member)?);
+        Ok(self.links(head, links, keep))
+    }
+
+    /// A chain from a value on.
+    fn chain(
+        &mut self,
+        head: Value,
+        members: &[MemberName],
+        boxed: bool,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        let taken = self.taken(&head.ty).1;
         let mut links: Vec<Link> = Vec::new();
-        for member in &operand.members {
+        for member in members {
             let from = links.last().map_or(&taken, |link| &link.result);
             let link = self.link(from, member)?;
             links.push(link);
         }
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
-        let names: Vec<String> = operand.members.iter().map(MemberName::to_string).collect();
+        if boxed && !result.is_reference() {
+            links.push(boxed_as(&result, &self.object()));
+        }
+        Ok(self.links(head, links, keep))
+    }
+
+    /// How the head of a chain is taken.
+    fn taken(&self, head: &Ty) -> (Convert, Ty) {
+        match head {
+            Ty::ByRef(inner) => (Convert::Load, (**inner).clone()),
+            // `exception`: whoever declares it.
+            Ty::Named(named) if named.scope.is_empty() => {
+                let known = self.binder.catalog.members(&named.name);
+                let known = known.map_or(head, |known| &known.ty);
+                (Convert::Same, known.clone())
+            }
+            other => (Convert::Same, other.clone()),
+        }
+    }
+
+    /// A chain of links that are found: a call of its own, whose result is kept.
+    fn links(&mut self, head: Value, links: Vec<Link>, keep: &mut Keep) -> Meant {
+        let (convert, taken) = self.taken(&head.ty);
+        let result = links.last().map_or(Ty::Void, |link| link.result.clone());
+        let names: Vec<String> = links.iter().filter_map(shown_link).collect();
         let hook = Arc::new(Hook {
             owner: taken.clone(),
             owner_is_interface: false,
@@ -68,12 +226,14 @@ impl<'b> Binding<'b> {
         let guard = self.aspect.2.guard;
         let recursion = !hook.links.iter().all(|link| {
             let owner = link.owner.name().unwrap_or_default();
-            owner == "System.String" || is_inert(owner, &link.name, "()")
+            !matches!(link.kind, LinkKind::Method(_))
+                || owner == "System.String"
+                || is_inert(owner, &link.name, "()")
         });
         let state = keep.state(result.clone());
         self.chains.push(Call {
             adapter: Some(Adapter {
-                class: adapter_class(self.subject.adapters, &hook, guard, recursion, &None),
+                class: adapter_class(&self.adapters_of(&hook), &hook, guard, recursion, &None),
                 guard,
                 recursion,
                 change: None,
@@ -90,16 +250,89 @@ impl<'b> Binding<'b> {
             given: None,
             dest: Dest::State(state),
         });
-        Ok(Meant::Value(Value {
+        Meant::Value(Value {
             source: Source::State(state),
             ty: result,
-        }))
+        })
+    }
+
+    /// What the names of a chain's adapter begin with: in dex files it goes to the package that it needs.
+    fn adapters_of(&self, hook: &Hook) -> String {
+        let adapters = self.subject.adapters;
+        let Some(package) = self.here() else {
+            return adapters.to_owned();
+        };
+        let needs = |link: &Link| {
+            let owner = link.owner.name().unwrap_or_default();
+            let known = self.binder.catalog.members(owner);
+            known.is_some_and(|known| {
+                let named = known
+                    .members
+                    .iter()
+                    .filter(|member| *member.name == *link.name);
+                let hidden = named
+                    .into_iter()
+                    .any(|member| member.access != Access::Public);
+                package_of(owner) == package && (known.access != Access::Public || hidden)
+            })
+        };
+        match self.binder.language == Language::Java
+            && package_of(adapters) != package
+            && hook.links.iter().any(needs)
+        {
+            true if package.is_empty() => GENERATED.to_owned(),
+            true => format!("{package}/{GENERATED}"),
+            false => adapters.to_owned(),
+        }
+    }
+
+    /// Where members are asked for from: the package of the adapter (JVM, dex), or the assembly of the method (.NET).
+    fn here(&self) -> Option<&str> {
+        let subject = self.subject;
+        // Of a call the subject is what is called.
+        let is_method = !subject.is_call && subject.at.is_none();
+        match self.binder.language {
+            Language::Java if is_method => Some(package_of(subject.ty)),
+            Language::Java => Some(package_of(subject.adapters)),
+            Language::CSharp if is_method => {
+                let own = self.binder.catalog.members(subject.ty);
+                let own = own.map(|own| &own.ty).or(subject.signature.this.as_ref());
+                match own {
+                    Some(Ty::Named(named)) => Some(&*named.scope),
+                    _ => None,
+                }
+            }
+            Language::CSharp => None,
+        }
+    }
+
+    /// Whether what a type declares with this access is visible there.
+    fn sees(&self, owner: &MemberType, access: Access) -> bool {
+        let is_near = || {
+            let Ty::Named(named) = &owner.ty else {
+                return false;
+            };
+            match (self.binder.language, self.here()) {
+                (Language::Java, place) => place == Some(package_of(&named.name)),
+                (Language::CSharp, place) => place == Some(&*named.scope),
+            }
+        };
+        match access {
+            Access::Public => true,
+            Access::Private => false,
+            // Of .NET, subtypes alone see it.
+            Access::Protected => self.binder.language == Language::Java && is_near(),
+            Access::Package => is_near(),
+        }
     }
 
     fn link(&self, from: &Ty, member: &MemberName) -> Result<Link, Misfit> {
         let wrong = |title: String, help: Option<String>| {
             Err(self.complains(member.place.clone(), title, "for", help))
         };
+        if member.kind == MemberKind::Cast {
+            return self.cast(from, member);
+        }
         let shown = self.shown_type(from);
         let named = match from {
             Ty::Named(named) if named.args.is_empty() => named,
@@ -115,48 +348,16 @@ impl<'b> Binding<'b> {
             }
             _ => return wrong(format!("{} has no members", article(&shown)), None),
         };
-        if !member.is_method && self.binder.language == Language::Java {
-            return wrong(
-                format!("`{}` is no method", member.name),
-                Some(format!("Java's types have methods: `{}()`", member.name)),
-            );
-        }
-        let method = member.method();
-        let (ty, given) = match self.find(named, &method) {
-            Found::Member(ty, given) => (ty, given),
-            Found::Hidden(owner) => {
-                let title = format!("`{member}` is of `{}`, which is not public", dots(owner));
-                return wrong(title, None);
-            }
-            Found::Missing(Some(unknown)) => {
-                let title = match *unknown == *named.name {
-                    true => format!("nothing says what {} has", article(&shown)),
-                    false => format!(
-                        "{} has no `{member}`, as far as it is known: nothing says what `{}` above it has",
-                        article(&shown),
-                        dots(unknown)
-                    ),
-                };
-                let help = format!(
-                    "name the jar or assembly that has it with --reference, or say it: `[[type]]`, `name = \"{}\"`, \
-                     `members = [\"some.Type {member}\"]`",
-                    dots(unknown)
-                );
-                return wrong(title, Some(help));
-            }
-            Found::Missing(None) => {
-                return wrong(
-                    format!("{} has no `{member}`", article(&shown)),
-                    self.there_is(named, &method),
-                );
-            }
+        let (ty, found) = match self.find(named, member) {
+            Found::Member(ty, found) => (ty, found),
+            other => return self.not_found(other, named, &shown, member),
         };
-        let result = match given {
+        let result = match &found.result {
             Given::Type(ty) => Some(ty.clone()),
             Given::Said(text) => self.said(text),
         };
         let Some(result) = result else {
-            let Given::Said(text) = given else {
+            let Given::Said(text) = &found.result else {
                 unreachable!("other types are known")
             };
             return wrong(
@@ -183,12 +384,202 @@ impl<'b> Binding<'b> {
             Some(name) if *name == *named.name => from.clone(),
             _ => ty.ty.clone(),
         };
+        let kind = match found.is_field {
+            true => LinkKind::Field,
+            false => {
+                let constants = self.constants(member, &found.parameters);
+                LinkKind::Method(constants.unwrap_or_default().1)
+            }
+        };
         Ok(Link {
             owner,
             owner_is_interface: ty.is_interface,
-            name: method.into(),
+            name: found.name.clone(),
+            kind,
             result,
         })
+    }
+
+    /// Why a link is none.
+    fn not_found(
+        &self,
+        found: Found<'_>,
+        named: &Named,
+        shown: &str,
+        member: &MemberName,
+    ) -> Result<Link, Misfit> {
+        let wrong = |title: String, help: Option<String>| {
+            Err(self.complains(member.place.clone(), title, "for", help))
+        };
+        match found {
+            Found::Member(..) => unreachable!("it is there"),
+            Found::Hidden(owner, None) => wrong(
+                format!("`{member}` is of `{}`, which is not public", dots(owner)),
+                None,
+            ),
+            Found::Hidden(owner, Some(access)) => {
+                let title = format!(
+                    "`{member}` of `{}` is {}",
+                    dots(owner),
+                    self.word_of(access)
+                );
+                let help = match access {
+                    Access::Private => {
+                        "no other class sees it, and what rules ask for is asked for by one"
+                    }
+                    _ => {
+                        "what rules ask for is asked for in the package or assembly of the method that matches"
+                    }
+                };
+                wrong(title, Some(help.to_owned()))
+            }
+            Found::Unfit(members) => {
+                let there: Vec<String> = members
+                    .iter()
+                    .map(|there| self.shown_member(there))
+                    .collect();
+                wrong(
+                    format!(
+                        "no `{}` of {} takes these constants",
+                        member.name,
+                        article(shown)
+                    ),
+                    Some(format!("there is {}", there.join(", "))),
+                )
+            }
+            Found::Missing(Some(unknown)) => {
+                let title = match *unknown == *named.name {
+                    true => format!("nothing says what {} has", article(shown)),
+                    false => format!(
+                        "{} has no `{member}`, as far as it is known: nothing says what `{}` above it has",
+                        article(shown),
+                        dots(unknown)
+                    ),
+                };
+                let help = format!(
+                    "name the jar or assembly that has it with --reference, or say it: `[[type]]`, `name = \"{}\"`, \
+                     `members = [\"some.Type {member}\"]`",
+                    dots(unknown)
+                );
+                wrong(title, Some(help))
+            }
+            // A field that nobody has may be meant as a method.
+            Found::Missing(None)
+                if !member.is_method() && self.binder.language == Language::Java =>
+            {
+                wrong(
+                    format!("{} has no field `{}`", article(shown), member.name),
+                    Some(format!("a method is `{}()`", member.name)),
+                )
+            }
+            Found::Missing(None) => wrong(
+                format!("{} has no `{member}`", article(shown)),
+                self.there_is(named, &member.method()),
+            ),
+        }
+    }
+
+    fn word_of(&self, access: Access) -> &'static str {
+        match (access, self.binder.language) {
+            (Access::Private, _) => "private",
+            (Access::Protected, _) => "protected",
+            (Access::Package, Language::CSharp) => "internal",
+            (Access::Package, Language::Java) => "of its package alone",
+            (Access::Public, _) => "public",
+        }
+    }
+
+    /// A method as messages show it.
+    fn shown_member(&self, member: &Member) -> String {
+        let types: Vec<String> = member
+            .parameters
+            .iter()
+            .map(|ty| self.shown_type(ty))
+            .collect();
+        format!("{}({})", member.name, types.join(", "))
+    }
+
+    /// The object as another type.
+    fn cast(&self, from: &Ty, member: &MemberName) -> Result<Link, Misfit> {
+        let wrong = |title: String, help: Option<String>| {
+            Err(self.complains(member.place.clone(), title, "for", help))
+        };
+        if !from.is_reference() {
+            let shown = self.shown_type(from);
+            return wrong(format!("{} is no object", article(&shown)), None);
+        }
+        let catalog = self.binder.catalog;
+        let mut known = spellings(&member.name).filter_map(|name| catalog.members(&name));
+        let to = match (known.next(), member.name.contains('.')) {
+            (Some(known), _) => Some(known.ty.clone()),
+            (None, true) => self.said(&member.name),
+            (None, false) => match catalog.of_simple_name(&member.name) {
+                [one] => catalog.members(one).map(|known| known.ty.clone()),
+                [] => self
+                    .said(&member.name)
+                    .filter(|ty| ty.name().is_none_or(|name| name.contains('.'))),
+                several => {
+                    let names: Vec<String> = several
+                        .iter()
+                        .take(5)
+                        .map(|name| format!("`{}`", dots(name)))
+                        .collect();
+                    return wrong(
+                        format!("several types are called `{}`", member.name),
+                        Some(format!(
+                            "there are {}: write all of the name",
+                            names.join(", ")
+                        )),
+                    );
+                }
+            },
+        };
+        let Some(to) = to.filter(Ty::is_reference) else {
+            return wrong(
+                format!("nothing says what `{}` is", member.name),
+                Some("a cast names a class or an interface: all of its name, or the simple one of a type of the input".into()),
+            );
+        };
+        if let Some(known) = to.name().and_then(|name| catalog.members(name))
+            && !self.sees(known, known.access)
+        {
+            return wrong(
+                format!("`{}` is not public", dots(to.name().unwrap_or_default())),
+                None,
+            );
+        }
+        Ok(cast_to(&to))
+    }
+
+    /// The constants of a link as what a method takes, and how well they fit.
+    fn constants(
+        &self,
+        member: &MemberName,
+        parameters: &[Ty],
+    ) -> Option<(Vec<Fit>, Box<[Constant]>)> {
+        let arguments = member.arguments();
+        if arguments.len() != parameters.len() {
+            return None;
+        }
+        let mut fits = Vec::new();
+        let mut all = Vec::new();
+        for (argument, to) in arguments.iter().zip(parameters) {
+            let (fit, operand) = match &argument.word {
+                Word::Null if to.is_reference() => (
+                    Fit::Identity,
+                    Operand {
+                        source: Source::Zero,
+                        from: to.clone(),
+                        convert: Convert::Same,
+                        to: to.clone(),
+                    },
+                ),
+                word => self.constant(word, to)?,
+            };
+            fits.push(fit);
+            all.push(Constant::of(&operand)?);
+        }
+        Some((fits, all.into()))
     }
 
     /// Shows a type and those above it, the superclass's first, until the answer is there.
@@ -227,8 +618,10 @@ impl<'b> Binding<'b> {
         None
     }
 
-    fn find<'f>(&'f self, ty: &'f Named, method: &str) -> Found<'f> {
+    fn find<'f>(&'f self, ty: &'f Named, member: &MemberName) -> Found<'f> {
         let (mut hidden, mut unknown) = (None, None);
+        let mut unfit = Vec::new();
+        let method = member.method();
         let found = self.above(&ty.name, |name, known| {
             let Some(known) = known else {
                 unknown = unknown.or(Some(name));
@@ -238,19 +631,39 @@ impl<'b> Binding<'b> {
             if ty.value && *name != *ty.name {
                 return None;
             }
-            let member = known
-                .members
-                .iter()
-                .find(|member| *member.name == *method)?;
-            if !known.is_public {
-                hidden = hidden.or(Some(name));
-                return None;
+            let named = known.members.iter().filter(|there| match there.is_field {
+                true => !member.is_method() && *there.name == *member.name,
+                // Java has no properties.
+                false => {
+                    (member.is_method() || self.binder.language == Language::CSharp)
+                        && *there.name == *method
+                }
+            });
+            let mut best: Option<(Vec<Fit>, &Member)> = None;
+            for there in named {
+                // As many as are read from the same place.
+                let Some((fits, _)) = self.constants(member, &there.parameters) else {
+                    unfit.push(there);
+                    continue;
+                };
+                if !self.sees(known, known.access) {
+                    hidden = hidden.or(Some((name, None)));
+                    continue;
+                }
+                if !self.sees(known, there.access) {
+                    hidden = hidden.or(Some((name, Some(there.access))));
+                    continue;
+                }
+                if best.as_ref().is_none_or(|(best, _)| fits < *best) {
+                    best = Some((fits, there));
+                }
             }
-            Some((known, &member.result))
+            best.map(|(_, there)| (known, there))
         });
         match (found, hidden) {
-            (Some((ty, given)), _) => Found::Member(ty, given),
-            (None, Some(hidden)) => Found::Hidden(hidden),
+            (Some((ty, found)), _) => Found::Member(ty, found),
+            (None, Some((owner, access))) => Found::Hidden(owner, access),
+            (None, None) if !unfit.is_empty() => Found::Unfit(unfit),
             (None, None) => Found::Missing(unknown),
         }
     }
@@ -261,7 +674,8 @@ impl<'b> Binding<'b> {
         let mut names: Vec<&str> = Vec::new();
         self.above(&ty.name, |_, known| {
             let members = known.iter().flat_map(|known| &known.members);
-            names.extend(members.map(|member| &*member.name));
+            let seen = members.filter(|member| member.access == Access::Public && !member.is_field);
+            names.extend(seen.map(|member| &*member.name));
             None::<()>
         });
         names.sort_unstable();
@@ -307,6 +721,53 @@ impl<'b> Binding<'b> {
         }
         let is_core = matches!(&*name, "System.String" | "System.Object");
         (language == Language::Java || is_core).then(|| Ty::class(&name))
+    }
+}
+
+/// The package of a class, as it is spelled in class files.
+fn package_of(class: &str) -> &str {
+    class.rfind('/').map_or("", |slash| &class[..slash])
+}
+
+fn cast_to(ty: &Ty) -> Link {
+    Link {
+        owner: ty.clone(),
+        owner_is_interface: false,
+        name: "".into(),
+        kind: LinkKind::Cast,
+        result: ty.clone(),
+    }
+}
+
+fn boxed_as(ty: &Ty, object: &Ty) -> Link {
+    Link {
+        owner: ty.clone(),
+        owner_is_interface: false,
+        name: "".into(),
+        kind: LinkKind::Box,
+        result: object.clone(),
+    }
+}
+
+/// As a chain's name has it.
+fn shown_link(link: &Link) -> Option<String> {
+    let constants = |all: &[Constant]| {
+        let shown: Vec<String> = all
+            .iter()
+            .map(|constant| constant.value.to_string())
+            .collect();
+        shown.join(", ")
+    };
+    let (name, property) = match link.name.strip_prefix("get_") {
+        Some(property) => (property, true),
+        None => (&*link.name, false),
+    };
+    match &link.kind {
+        LinkKind::Method(all) if all.is_empty() && property => Some(name.to_owned()),
+        LinkKind::Method(all) => Some(format!("{}({})", link.name, constants(all))),
+        LinkKind::Field => Some(link.name.to_string()),
+        LinkKind::Cast => Some(format!("({})", dots(link.owner.name().unwrap_or_default()))),
+        LinkKind::Box => None,
     }
 }
 

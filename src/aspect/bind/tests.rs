@@ -1,12 +1,12 @@
 use super::binder::{AtPoint, Binder, Subject};
-use super::call::{Bound, Convert, Dest, Proceed, Source};
+use super::call::{Bound, ConstantValue, Convert, Dest, LinkKind, Proceed, Source};
 use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::functional::{Function, Interface};
 use super::misfit;
 use super::site::{Passed, Redirect, Where};
 use super::ty::{Language, Named, Parameter, Prim, Signature, Ty};
-use crate::aspect::joinpoint::CallHow;
 use crate::aspect::joinpoint::Callee;
+use crate::aspect::joinpoint::{Access, CallHow};
 use crate::aspect::point::{Point, PointKind};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
@@ -125,6 +125,11 @@ fn catalog() -> Catalog {
         is_public: true,
         signature: signature(None, &format!("({STRING}, I, I)V")),
     };
+    let first = HookMethod {
+        name: "first".into(),
+        is_public: true,
+        signature: signature(None, &format!("({OBJECT}, {OBJECT}){OBJECT}")),
+    };
     let overloads = values.iter().map(|value| method("value", value));
     let overloads = overloads.chain(values.iter().map(of_switched));
     let ty = HookType {
@@ -133,7 +138,7 @@ fn catalog() -> Catalog {
         is_interface: false,
         is_public: true,
         methods: (overloads.chain([method("text", OBJECT)]))
-            .chain([hold])
+            .chain([hold, first])
             .collect(),
     };
     catalog.add("weave/runtime/Values".into(), ty);
@@ -150,18 +155,60 @@ fn catalog() -> Catalog {
         let ty = MemberType {
             ty: Ty::class(name),
             is_interface: false,
-            is_public,
+            access: match is_public {
+                true => Access::Public,
+                false => Access::Package,
+            },
             is_said: false,
             extends: Vec::new(),
             members: (members.into_iter())
                 .map(|(name, ty)| Member {
                     name: name.into(),
+                    access: Access::Public,
+                    is_field: false,
+                    parameters: Box::default(),
                     result: Given::Type(Ty::of_descriptor(ty).unwrap().0),
                 })
                 .collect(),
         };
         catalog.add_members(name.into(), ty);
     }
+    let open = |name: &str, parameters: &[&str], result: &str| Member {
+        name: name.into(),
+        access: Access::Public,
+        is_field: parameters == ["field"],
+        parameters: (parameters.iter())
+            .filter(|name| **name != "field")
+            .map(|ty| Ty::of_descriptor(ty).unwrap().0)
+            .collect(),
+        result: Given::Type(Ty::of_descriptor(result).unwrap().0),
+    };
+    let limited = |access, member| Member { access, ..member };
+    let request = MemberType {
+        ty: Ty::class("app/Request"),
+        is_interface: false,
+        access: Access::Public,
+        is_said: false,
+        extends: Vec::new(),
+        members: vec![
+            open("header", &[STRING], STRING),
+            open("at", &["I"], STRING),
+            open("at", &["J"], "I"),
+            open("any", &[OBJECT, "D"], OBJECT),
+            open("port", &[], "I"),
+            open("path", &["field"], STRING),
+            limited(Access::Package, open("inside", &["field"], "I")),
+            limited(Access::Private, open("secret", &["field"], "I")),
+            limited(Access::Protected, open("below", &[], "I")),
+        ],
+    };
+    let far = MemberType {
+        ty: Ty::class("lib/Far"),
+        members: vec![limited(Access::Package, open("inside", &["field"], "I"))],
+        ..request.clone()
+    };
+    catalog.add_members("app/Request".into(), request);
+    catalog.add_members("lib/Far".into(), far);
     for said in Rules::platform_types() {
         catalog.say(&said, |name| name.replace('.', "/"));
     }
@@ -292,6 +339,198 @@ fn chains_are_calls_in_front_of_the_hook() {
             "enter: acme.Sql$Log.begin(Object, String) gets this.base().uri().getHost(), arg(0).trim()"
         ]
     );
+}
+
+/// A method that gets a request, and another object.
+fn serve() -> Signature {
+    signature(
+        Some("app/Db"),
+        &format!("(Lapp/Request;, Llib/Far;, {OBJECT}){STRING}"),
+    )
+}
+
+fn recorded(values: &str) -> Result<Bound, String> {
+    bind(&format!("[[aspect]]\nrecord = [{values}]"), &serve())
+}
+
+fn shown_of(bound: &Bound) -> Vec<String> {
+    bound.shown().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn constants_are_values_and_arguments_of_links() {
+    let bound = recorded(
+        "\"a = 'x'\", \"b = 3\", \"c = 5_000_000_000\", \"d = true\", \"e = null\", \"f = 1.5\"",
+    )
+    .unwrap();
+    let taken: Vec<String> = (bound.enter.iter())
+        .map(|call| call.hook.parameters[0].shown(Language::Java))
+        .collect();
+    assert_eq!(
+        taken,
+        ["String", "int", "long", "boolean", "Object", "double"]
+    );
+    let links = |value: &str| {
+        let bound = recorded(&format!("\"v = {value}\"")).unwrap();
+        bound.enter[0].hook.links.last().unwrap().clone()
+    };
+    let link = links("arg(0).header('a b')");
+    assert_eq!(link.arguments()[0].value, ConstantValue::Text("a b".into()));
+    // The overload that fits best.
+    assert_eq!(links("arg(0).at(1)").result, Ty::class("java/lang/String"));
+    assert_eq!(
+        links("arg(0).at(5_000_000_000)").result,
+        Ty::Prim(Prim::I32)
+    );
+    let link = links("arg(0).any(true, 2)");
+    assert_eq!(link.arguments()[0].boxed, Some(Prim::Bool));
+    assert_eq!(
+        link.arguments()[1].value,
+        ConstantValue::Double(2f64.to_bits())
+    );
+    let wrong = recorded("\"v = arg(0).header(1)\"").unwrap_err();
+    assert!(
+        wrong.contains("no `header` of an `app.Request` takes these constants"),
+        "{wrong}"
+    );
+    assert!(wrong.contains("there is header(String)"), "{wrong}");
+    // Two that differ in constants alone are two adapters.
+    let bound = recorded("\"a = arg(0).header('a')\", \"b = arg(0).header('b')\"").unwrap();
+    let class = |n: usize| bound.enter[n].adapter.as_ref().unwrap().class.clone();
+    assert_ne!(class(0), class(1));
+}
+
+#[test]
+fn values_are_made_of_calls_and_of_the_first_that_is_there() {
+    let bound = recorded(
+        "\"a = acme.Sql.Log.clean(acme.Sql.Log.clean(arg(0).header('h')))\", \"b = first(arg(0).port(), 'none')\", \
+         \"c = acme.Sql.Log.clean(first(arg(0).path, 'x'))\"",
+    )
+    .unwrap();
+    assert_eq!(
+        shown_of(&bound),
+        [
+            "record: a gets acme.Sql$Log.clean(String)",
+            "record: b gets first(arg(0).port(), 'none') ",
+            "record: c gets acme.Sql$Log.clean(String)",
+        ]
+        .map(str::trim)
+    );
+    // What a chain of a number does not reach is null: it is an object in the chain.
+    let port = bound
+        .enter
+        .iter()
+        .find(|call| *call.hook.name == *"port()")
+        .unwrap();
+    assert_eq!(port.hook.result, Ty::class(&OBJECT[1..OBJECT.len() - 1]));
+    // All of a type: that type.
+    let cast = bound
+        .enter
+        .iter()
+        .find(|call| call.hook.name.starts_with("(java"))
+        .unwrap();
+    assert_eq!(cast.hook.result, Ty::class("java/lang/String"));
+    let hook = enter("acme.Sql.Log.begin(this, first(sql.trim(), 'x'))").unwrap();
+    assert_eq!(
+        shown_of(&hook),
+        [
+            "enter: acme.Sql$Log.begin(Object, String) gets this, first(arg(0).trim(), 'x').(java.lang.String)"
+        ]
+    );
+    let wrong = recorded("\"v = acme.Sql.Log.clean(acme.Sql.Log.mark())\"").unwrap_err();
+    assert!(wrong.contains("no `acme.Sql.Log.mark` takes"), "{wrong}");
+}
+
+#[test]
+fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
+    let bound = recorded("\"status = end(arg(0).port())\"").unwrap();
+    assert_eq!(
+        (
+            bound.records.enter,
+            bound.records.exit,
+            bound.records.exception
+        ),
+        (0, 2, 2)
+    );
+    assert_eq!(bound.values[..], ["status".into()], "one value");
+    assert_eq!(bound.keep.args[..], [0]);
+    // Its other parts are read at the start.
+    let bound = recorded("\"host = first(arg(0).header('a'), end(arg(0).path))\"").unwrap();
+    assert_eq!(
+        (
+            bound.records.enter,
+            bound.records.exit,
+            bound.records.exception
+        ),
+        (1, 3, 3)
+    );
+    assert_eq!(bound.lasting().iter().filter(|lasts| **lasts).count(), 1);
+    let bound = recorded("\"v = acme.Sql.Log.clean(result)\"").unwrap();
+    assert_eq!((bound.records.exit, bound.records.exception), (2, 0));
+    let wrong = recorded("\"v = first(result, exception)\"").unwrap_err();
+    assert!(
+        wrong.contains("`result` and `exception` never have values together"),
+        "{wrong}"
+    );
+    let wrong = bind(
+        "[[aspect]]\nexit = \"acme.Sql.Log.failed(end(arg(0)))\"",
+        &serve(),
+    )
+    .unwrap_err();
+    assert!(
+        wrong.contains("`end(..)` is of values that are recorded"),
+        "{wrong}"
+    );
+}
+
+#[test]
+fn fields_are_read_where_they_can_be_seen() {
+    let link = |value: &str| {
+        let bound = recorded(&format!("\"v = {value}\""))?;
+        let call = &bound.enter[0];
+        let class = call.adapter.as_ref().unwrap().class.to_string();
+        Ok::<_, String>((call.hook.links.last().unwrap().kind.clone(), class))
+    };
+    let (kind, class) = link("arg(0).path").unwrap();
+    assert_eq!(kind, LinkKind::Field);
+    assert!(class.starts_with("weave/hooks/"), "{class}");
+    // Of the package of the method that matches: there the adapter goes.
+    for near in ["arg(0).inside", "arg(0).below()"] {
+        let (_, class) = link(near).unwrap();
+        assert!(class.starts_with("app/weave$hooks$"), "{near}: {class}");
+    }
+    let wrong = |value: &str| link(value).unwrap_err();
+    assert!(wrong("arg(0).secret").contains("`secret` of `app.Request` is private"));
+    assert!(wrong("arg(1).inside").contains("`inside` of `lib.Far` is of its package alone"));
+    let missing = wrong("arg(0).port");
+    assert!(
+        missing.contains("has no field `port`") && missing.contains("a method is `port()`"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn an_object_is_taken_as_another_type() {
+    let chain = |value: &str| {
+        let bound = recorded(&format!("\"v = {value}\""))?;
+        Ok::<_, String>(bound.enter[0].hook.name.to_string())
+    };
+    assert_eq!(
+        chain("((app.Request)arg(2)).port()").unwrap(),
+        "(app.Request).port()"
+    );
+    assert_eq!(
+        chain("((Request)arg(2)).path").unwrap(),
+        "(app.Request).path"
+    );
+    assert_eq!(
+        chain("((java.util.List)arg(2)).size()").unwrap(),
+        "(java.util.List).size()"
+    );
+    let wrong = |value: &str| chain(value).unwrap_err();
+    assert!(wrong("((Nobody)arg(2)).port()").contains("nothing says what `Nobody` is"));
+    assert!(wrong("((app.Request)arg(0).port()).port()").contains("is no object"));
+    assert!(wrong("((a.Secret)arg(2)).open()").contains("`a.Secret` is not public"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::platform;
 use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
-use crate::aspect::rules::hook::{Changes, HookOperand, Word};
+use crate::aspect::rules::hook::{Changes, HookOperand, MemberKind, Word};
 use crate::aspect::rules::model::{
     Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector, Texts,
 };
@@ -390,12 +390,32 @@ impl Matcher {
         own.any(|own| own.at.is_none() && own.has_hooks() && !own.decides())
     }
 
-    /// The names of all links of chains; a property's is that of its getter.
+    /// The names of all links of chains; a property's is that of its getter, and its own, which may be a field's.
     pub fn members(&self) -> impl Iterator<Item = String> {
         let own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
         let operands = own.flat_map(|own| own.operands());
-        let members = operands.flat_map(|operand| &operand.members);
-        members.map(|member| member.method())
+        operands.flat_map(|operand| {
+            let mut names = Vec::new();
+            for member in &operand.members {
+                if member.kind != MemberKind::Cast {
+                    names.push(member.method());
+                }
+                if member.kind == MemberKind::Property {
+                    names.push(member.name.clone());
+                }
+            }
+            if let Word::TextOf(_) = operand.word {
+                names.extend(["toString", "ToString"].map(str::to_owned));
+            }
+            names
+        })
+    }
+
+    /// Whether rules ask for the first of several values.
+    pub fn asks_for_first(&self) -> bool {
+        let own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        let mut operands = own.flat_map(|own| own.operands());
+        operands.any(|operand| matches!(operand.word, Word::First(_)))
     }
 
     /// What rules say of types.

@@ -11,6 +11,9 @@ const MAX_OPERANDS: usize = 255;
 /// Most links of a chain.
 const MAX_MEMBERS: usize = 16;
 
+/// How deep values may be in each other.
+const MAX_DEPTH: usize = 16;
+
 /// A call of a static method, as it is written. Ranges are bytes of the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookCall {
@@ -61,21 +64,44 @@ pub struct HookOperand {
     pub place: Range<usize>,
 }
 
-/// A link of a chain: a method without parameters, or a property.
+/// A link of a chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberName {
+    /// The member; of a cast the type.
     pub name: String,
-    /// `()` stands behind it.
-    pub is_method: bool,
+    pub kind: MemberKind,
     pub place: Range<usize>,
+}
+
+/// What a link asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MemberKind {
+    /// A property or a field.
+    Property,
+    /// A method, with the constants that it takes.
+    Method(Vec<HookOperand>),
+    /// `(Type)` in front: the object as that type; null, if it is of another.
+    Cast,
 }
 
 impl MemberName {
     /// The method that is called: of a property its getter.
     pub fn method(&self) -> String {
-        match self.is_method {
-            true => self.name.clone(),
-            false => format!("get_{}", self.name),
+        match self.kind {
+            MemberKind::Method(_) => self.name.clone(),
+            _ => format!("get_{}", self.name),
+        }
+    }
+
+    pub fn is_method(&self) -> bool {
+        matches!(self.kind, MemberKind::Method(_))
+    }
+
+    /// The constants that it takes.
+    pub fn arguments(&self) -> &[HookOperand] {
+        match &self.kind {
+            MemberKind::Method(arguments) => arguments,
+            _ => &[],
         }
     }
 }
@@ -83,8 +109,95 @@ impl MemberName {
 /// As rules write it.
 impl fmt::Display for MemberName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        f.write_str(if self.is_method { "()" } else { "" })
+        match &self.kind {
+            MemberKind::Property => f.write_str(&self.name),
+            MemberKind::Method(arguments) if arguments.is_empty() => write!(f, "{}()", self.name),
+            MemberKind::Method(_) => write!(f, "{}(..)", self.name),
+            MemberKind::Cast => write!(f, "({})", self.name),
+        }
+    }
+}
+
+impl HookOperand {
+    /// It, and what it is made of.
+    pub fn parts(&self) -> Vec<&HookOperand> {
+        let mut all = vec![self];
+        for inner in self.word.inner() {
+            all.extend(inner.parts());
+        }
+        all
+    }
+
+    /// The calls of static methods in it.
+    pub fn calls(&self) -> Vec<&HookCall> {
+        let calls = self
+            .parts()
+            .into_iter()
+            .filter_map(|part| match &part.word {
+                Word::Call(call) => Some(&**call),
+                _ => None,
+            });
+        calls.collect()
+    }
+
+    /// Shows what its links take.
+    pub fn each_argument(&mut self, each: &mut dyn FnMut(&mut HookOperand)) {
+        for member in &mut self.members {
+            if let MemberKind::Method(arguments) = &mut member.kind {
+                arguments.iter_mut().for_each(&mut *each);
+            }
+        }
+        for inner in self.word.inner_mut() {
+            inner.each_argument(each);
+        }
+    }
+
+    /// Shows all places but its own.
+    pub fn each_place(&mut self, each: &mut dyn FnMut(&mut Range<usize>)) {
+        for member in &mut self.members {
+            each(&mut member.place);
+            if let MemberKind::Method(arguments) = &mut member.kind {
+                arguments
+                    .iter_mut()
+                    .for_each(|argument| each(&mut argument.place));
+            }
+        }
+        if let Word::Call(call) = &mut self.word {
+            each(&mut call.name);
+        }
+        for inner in self.word.inner_mut() {
+            each(&mut inner.place);
+            inner.each_place(each);
+        }
+    }
+}
+
+impl Word {
+    /// The operands that it is made of.
+    pub fn inner(&self) -> &[HookOperand] {
+        match self {
+            Word::Call(call) => &call.operands,
+            Word::First(all) => all,
+            Word::End(inner) | Word::TextOf(inner) => std::slice::from_ref(inner),
+            _ => &[],
+        }
+    }
+
+    fn inner_mut(&mut self) -> &mut [HookOperand] {
+        match self {
+            Word::Call(call) => &mut call.operands,
+            Word::First(all) => all,
+            Word::End(inner) | Word::TextOf(inner) => std::slice::from_mut(inner),
+            _ => &mut [],
+        }
+    }
+
+    /// It is written as it is: `'text'`, `3`, `true`, `null`.
+    pub fn is_constant(&self) -> bool {
+        matches!(
+            self,
+            Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) | Word::Null
+        )
     }
 }
 
@@ -120,6 +233,14 @@ pub enum Word {
     Null,
     /// What an earlier call gave, by its place: no rule writes it.
     Kept(u16),
+    /// What a static method returns.
+    Call(Box<HookCall>),
+    /// `first(x, y)`: the first that is not null.
+    First(Vec<HookOperand>),
+    /// `end(x)`: read when the call ends.
+    End(Box<HookOperand>),
+    /// `string(x)` inside of something else: what its `toString` says.
+    TextOf(Box<HookOperand>),
 }
 
 /// The words that are no parameters' names.
@@ -154,7 +275,7 @@ pub enum Recorded {
 
 /// Reads a value that is recorded, with the name that a rule gives it: `sql = arg(0)`.
 pub fn parse_recorded(text: &str) -> Result<(Option<&str>, Recorded), PatternError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader::new(text);
     reader.spaces();
     let start = reader.at;
     let name = reader.takes_while(|c| in_word(c) || matches!(c, '-' | '.'));
@@ -186,7 +307,7 @@ impl Recorded {
         }
         for operand in self.operands_mut() {
             shift(&mut operand.place);
-            (operand.members.iter_mut()).for_each(|member| shift(&mut member.place));
+            operand.each_place(&mut |place| shift(place));
         }
         self
     }
@@ -208,54 +329,34 @@ impl Recorded {
 }
 
 /// Whether a dotted name with `(` behind it is a value with its first methods, and no call of a static method: it begins with a
-/// word, or with one small name in front of `method()`.
+/// word, or with one small name in front of `method()` or `method('constant')`.
 fn is_chain(name: &str, rest: &str) -> bool {
     let mut parts = name.split('.');
     let first = parts.next().unwrap_or_default();
-    let has_operands = !rest[1..].trim_start().starts_with(')');
     let is_small = first.starts_with(char::is_lowercase) && parts.count() == 1;
-    WORDS.iter().any(|(word, _)| *word == first) || is_small && !has_operands
+    let mut behind = Reader {
+        at: 1,
+        ..Reader::new(rest)
+    };
+    WORDS.iter().any(|(word, _)| *word == first) || is_small && behind.constants().is_ok()
 }
 
 fn recorded(text: &str) -> Result<Recorded, PatternError> {
-    let mut reader = Reader { text, at: 0 };
+    value(Reader::new(text))
+}
+
+/// Reads a value in which `name` is a free word.
+pub fn parse_extract(text: &str) -> Result<Recorded, PatternError> {
+    value(Reader {
+        free: true,
+        ..Reader::new(text)
+    })
+}
+
+fn value(mut reader: Reader<'_>) -> Result<Recorded, PatternError> {
+    let text = reader.text;
     reader.spaces();
-    let start = reader.at;
-    let name = reader.dotted().to_owned();
-    reader.spaces();
-    let is_call = reader.rest().starts_with('(');
-    if is_call && name.contains('.') && !is_chain(&name, reader.rest()) {
-        return parse(text).map(Recorded::Call);
-    }
-    let is_text = is_call && name == "string";
-    match is_text {
-        true => drop(reader.takes('(')),
-        false => reader.at = start,
-    }
-    reader.spaces();
-    let operand = reader.operand()?;
-    let is_value = matches!(
-        operand.word,
-        Word::This
-            | Word::Target
-            | Word::Args
-            | Word::Arg(_)
-            | Word::Named(_)
-            | Word::Result
-            | Word::Exception
-    );
-    if !is_value {
-        return Err(wrong(
-            operand.place,
-            "this is not recorded",
-            "`this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value",
-        ));
-    }
-    reader.spaces();
-    if is_text && !reader.takes(')') {
-        let place = reader.here(reader.at..reader.at + 1);
-        return Err(wrong(place, "expected `)`", "`string(arg(0))`"));
-    }
+    let operand = reader.value()?;
     reader.spaces();
     if reader.at < text.len() {
         return Err(wrong(
@@ -264,15 +365,16 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
             "several values are a list: `[\"arg(0)\", \"result\"]`",
         ));
     }
-    Ok(match is_text {
-        true => Recorded::Text(operand),
-        false => Recorded::Operand(operand),
+    Ok(match operand.word {
+        Word::TextOf(inner) if operand.members.is_empty() => Recorded::Text(*inner),
+        Word::Call(call) if operand.members.is_empty() => Recorded::Call(*call),
+        _ => Recorded::Operand(operand),
     })
 }
 
 /// Reads one operand.
 pub fn parse_operand(text: &str) -> Result<HookOperand, PatternError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader::new(text);
     reader.spaces();
     let operand = reader.operand()?;
     reader.ends()?;
@@ -281,7 +383,7 @@ pub fn parse_operand(text: &str) -> Result<HookOperand, PatternError> {
 
 /// Reads a call with what becomes of its result.
 pub fn parse_hook(text: &str) -> Result<HookCall, PatternError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader::new(text);
     reader.spaces();
     let changes = reader.changes()?;
     let mut call = call(&mut reader)?;
@@ -294,15 +396,213 @@ pub fn parse_hook(text: &str) -> Result<HookCall, PatternError> {
 }
 
 /// Reads a call.
+#[cfg(test)]
 pub fn parse(text: &str) -> Result<HookCall, PatternError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader::new(text);
     reader.spaces();
     let call = call(&mut reader)?;
     reader.ends()?;
     Ok(call)
 }
 
-impl Reader<'_> {
+/// Whether a word has a value that is recorded.
+fn is_value(word: &Word) -> bool {
+    matches!(
+        word,
+        Word::This
+            | Word::Target
+            | Word::Args
+            | Word::Arg(_)
+            | Word::Named(_)
+            | Word::Result
+            | Word::Exception
+            | Word::Call(_)
+            | Word::First(_)
+            | Word::End(_)
+            | Word::TextOf(_)
+    ) || word.is_constant()
+}
+
+impl<'t> Reader<'t> {
+    /// A value that is recorded, or a part of one.
+    fn value(&mut self) -> Result<HookOperand, PatternError> {
+        let start = self.at;
+        let operand = match self.static_call(is_chain)? {
+            Some(operand) => operand,
+            None => self.operand()?,
+        };
+        match is_value(&operand.word) {
+            true => Ok(operand),
+            false => Err(wrong(
+                start..self.at,
+                "this is not recorded",
+                "`this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, a constant, `string(..)`, `first(..)` or \
+                 `end(..)` of one, or a call that returns a value",
+            )),
+        }
+    }
+
+    /// A call of a static method as an operand, if that is what comes; else nothing is read.
+    fn static_call(
+        &mut self,
+        is_chain: fn(&str, &str) -> bool,
+    ) -> Result<Option<HookOperand>, PatternError> {
+        let mut ahead = Reader { ..*self };
+        let start = ahead.at;
+        let name = ahead.dotted();
+        ahead.spaces();
+        if !name.contains('.') || !ahead.rest().starts_with('(') || is_chain(name, ahead.rest()) {
+            return Ok(None);
+        }
+        let word = Word::Call(Box::new(call(self)?));
+        self.with_members(word, start).map(Some)
+    }
+
+    /// The constants in the parentheses of a link, up to the closing one.
+    fn constants(&mut self) -> Result<Vec<HookOperand>, PatternError> {
+        let mut all = Vec::new();
+        self.spaces();
+        if self.takes(')') {
+            return Ok(all);
+        }
+        loop {
+            let start = self.at;
+            let is_text = self.rest().starts_with('\'');
+            let word = match self.word() {
+                Ok(word) if word.is_constant() || self.free && is_name(&word) => word,
+                Err(e) if is_text => return Err(e),
+                _ => {
+                    return Err(wrong(
+                        self.here(start..self.at.max(start + 1)),
+                        "expected `)`, or a constant",
+                        "what a chain calls takes nothing, or constants: `getHeader('user-agent')`, `get(3)`; a static method of one's \
+                         own can do more",
+                    ));
+                }
+            };
+            all.push(HookOperand {
+                word,
+                optional: false,
+                members: Vec::new(),
+                place: start..self.at,
+            });
+            self.spaces();
+            match () {
+                () if self.takes(',') => self.spaces(),
+                () if self.takes(')') => return Ok(all),
+                () => {
+                    let place = self.here(self.at..self.at + 1);
+                    return Err(wrong(place, "expected `,` or `)`", ""));
+                }
+            }
+        }
+    }
+
+    /// What stands in parentheses behind `first`, `end`, `string`.
+    fn of_value(&mut self, name: &str, start: usize) -> Result<Word, PatternError> {
+        self.spaces();
+        self.takes('(');
+        let mut all = Vec::new();
+        loop {
+            self.spaces();
+            self.deeper()?;
+            all.push(self.value()?);
+            self.depth -= 1;
+            self.spaces();
+            match () {
+                () if name == "first" && self.takes(',') => {}
+                () if self.takes(')') => break,
+                () => {
+                    let place = self.here(self.at..self.at + 1);
+                    let example = match name {
+                        "first" => "`first(arg(0).name(), 'none')`",
+                        "end" => "`end(arg(1).getStatus())`",
+                        _ => "`string(arg(0))`",
+                    };
+                    return Err(wrong(place, "expected `)`", example));
+                }
+            }
+        }
+        if all.len() > MAX_OPERANDS {
+            return Err(wrong(
+                start..self.at,
+                "`first` takes 255 values at most",
+                "",
+            ));
+        }
+        let one = |mut all: Vec<HookOperand>| Box::new(all.remove(0));
+        Ok(match name {
+            "first" => Word::First(all),
+            "end" => Word::End(one(all)),
+            _ => Word::TextOf(one(all)),
+        })
+    }
+
+    /// `(Type)` in front of an operand, or an operand in parentheses with what is asked of it.
+    fn in_parentheses(&mut self) -> Result<HookOperand, PatternError> {
+        let start = self.at;
+        self.deeper()?;
+        self.takes('(');
+        self.spaces();
+        let mut ahead = Reader { ..*self };
+        let name = ahead.type_name();
+        ahead.spaces();
+        let is_closed = !name.is_empty() && ahead.takes(')');
+        let cast = start..ahead.at;
+        ahead.spaces();
+        let goes_on = |c: char| in_word(c) || matches!(c, '(' | '@');
+        let mut operand = match is_closed && ahead.rest().starts_with(goes_on) {
+            true => {
+                let name = name.to_owned();
+                self.at = ahead.at;
+                let mut operand = self.value()?;
+                operand.members.push(MemberName {
+                    name,
+                    kind: MemberKind::Cast,
+                    place: cast,
+                });
+                operand
+            }
+            false => {
+                let mut operand = self.value()?;
+                self.spaces();
+                if !self.takes(')') {
+                    let place = self.here(self.at..self.at + 1);
+                    return Err(wrong(place, "expected `)`", "`((acme.Order)arg(0)).id()`"));
+                }
+                self.members(&mut operand.members)?;
+                operand
+            }
+        };
+        self.depth -= 1;
+        self.check_members(&operand)?;
+        operand.place = start..self.at;
+        Ok(operand)
+    }
+
+    /// The name of a type, for a cast.
+    fn type_name(&mut self) -> &'t str {
+        let start = self.at;
+        self.dotted();
+        while self.rest().starts_with("[]") {
+            self.at += 2;
+        }
+        &self.text[start..self.at]
+    }
+
+    /// Values inside of values do not go on without end.
+    fn deeper(&mut self) -> Result<(), PatternError> {
+        self.depth += 1;
+        match self.depth > MAX_DEPTH {
+            true => Err(wrong(
+                self.here(self.at..self.at + 1),
+                "values are in each other 16 deep at most",
+                "a static method of one's own can do more",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// What stands in front of a call.
     fn changes(&mut self) -> Result<Changes, PatternError> {
         let start = self.at;
@@ -392,7 +692,16 @@ fn call(reader: &mut Reader<'_>) -> Result<HookCall, PatternError> {
     reader.spaces();
     if !reader.takes(')') {
         loop {
-            operands.push(reader.operand()?);
+            // A method that takes nothing is one of a value.
+            let is_chain = |name: &str, rest: &str| {
+                is_chain(name, rest) || rest[1..].trim_start().starts_with(')')
+            };
+            reader.deeper()?;
+            operands.push(match reader.static_call(is_chain)? {
+                Some(operand) => operand,
+                None => reader.operand()?,
+            });
+            reader.depth -= 1;
             if operands.len() > MAX_OPERANDS {
                 return Err(wrong(whole, "a call has 255 operands at most", ""));
             }
@@ -427,13 +736,31 @@ fn wrong(span: Range<usize>, message: &str, help: &str) -> PatternError {
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// So many values are around what is read.
+    depth: usize,
+    /// Links may take the word `name`.
+    free: bool,
 }
 
 fn in_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$')
 }
 
+/// The free word for a header's name.
+fn is_name(word: &Word) -> bool {
+    matches!(word, Word::Named(name) if name == "name")
+}
+
 impl<'t> Reader<'t> {
+    fn new(text: &'t str) -> Reader<'t> {
+        Reader {
+            text,
+            at: 0,
+            depth: 0,
+            free: false,
+        }
+    }
+
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -473,30 +800,42 @@ impl<'t> Reader<'t> {
     }
 
     fn operand(&mut self) -> Result<HookOperand, PatternError> {
+        if self.rest().starts_with('(') {
+            return self.in_parentheses();
+        }
         let start = self.at;
         let word = self.word()?;
+        self.with_members(word, start)
+    }
+
+    /// The rest of an operand.
+    fn with_members(&mut self, word: Word, start: usize) -> Result<HookOperand, PatternError> {
         let end = self.at;
         let optional = self.takes('?');
-        if optional
-            && matches!(
-                word,
-                Word::Int(_)
-                    | Word::Double(_)
-                    | Word::Text(_)
-                    | Word::Bool(_)
-                    | Word::Null
-                    | Word::EachArg
-            )
-        {
+        let is_there = word.is_constant() || !word.inner().is_empty();
+        if optional && (is_there || matches!(word, Word::EachArg | Word::Call(_))) {
             return Err(wrong(
                 end..self.at,
                 "this is always there",
                 "leave the `?` out",
             ));
         }
-        let members = self.members()?;
-        let has_members = matches!(
+        let mut operand = HookOperand {
             word,
+            optional,
+            members: Vec::new(),
+            place: start..self.at,
+        };
+        self.members(&mut operand.members)?;
+        operand.place.end = self.at;
+        self.check_members(&operand)?;
+        Ok(operand)
+    }
+
+    /// Whether what is asked for its members has some.
+    fn check_members(&self, operand: &HookOperand) -> Result<(), PatternError> {
+        let has_members = matches!(
+            operand.word,
             Word::This
                 | Word::Target
                 | Word::Arg(_)
@@ -504,25 +843,22 @@ impl<'t> Reader<'t> {
                 | Word::Result
                 | Word::Exception
                 | Word::State
+                | Word::Call(_)
+                | Word::First(_)
+                | Word::TextOf(_)
         );
-        if !has_members && let Some(member) = members.first() {
-            return Err(wrong(
+        match operand.members.first() {
+            Some(member) if !has_members => Err(wrong(
                 member.place.clone(),
                 "this has no members",
-                "`this`, `target`, `arg(n)`, a parameter's name, `result`, `exception` and `state` have",
-            ));
+                "`this`, `target`, `arg(n)`, a parameter's name, `result`, `exception`, `state` and what a call gives have",
+            )),
+            _ => Ok(()),
         }
-        Ok(HookOperand {
-            word,
-            optional,
-            members,
-            place: start..self.at,
-        })
     }
 
-    /// The links of a chain: `.uri().getHost()`, `.RequestUri.Host`.
-    fn members(&mut self) -> Result<Vec<MemberName>, PatternError> {
-        let mut members = Vec::new();
+    /// The links of a chain: `.uri().getHost()`, `.RequestUri.Host`, `.getHeader('host')`.
+    fn members(&mut self, members: &mut Vec<MemberName>) -> Result<(), PatternError> {
         while self.takes('.') {
             let start = self.at;
             let name = self.takes_while(in_word).to_owned();
@@ -530,23 +866,16 @@ impl<'t> Reader<'t> {
                 return Err(wrong(
                     self.here(start..start + 1),
                     "expected a member",
-                    "`arg(0).uri().getHost()`; of .NET also properties: `arg(0).RequestUri.Host`",
+                    "`arg(0).uri().getHost()`; also fields, and of .NET properties: `arg(0).RequestUri.Host`",
                 ));
             }
-            let is_method = self.takes('(');
-            if is_method {
-                self.spaces();
-                if !self.takes(')') {
-                    return Err(wrong(
-                        self.here(self.at..self.at + 1),
-                        "expected `)`",
-                        "what a chain calls takes nothing",
-                    ));
-                }
-            }
+            let kind = match self.takes('(') {
+                true => MemberKind::Method(self.constants()?),
+                false => MemberKind::Property,
+            };
             members.push(MemberName {
                 name,
-                is_method,
+                kind,
                 place: start..self.at,
             });
             if members.len() > MAX_MEMBERS {
@@ -557,7 +886,7 @@ impl<'t> Reader<'t> {
                 ));
             }
         }
-        Ok(members)
+        Ok(())
     }
 
     fn word(&mut self) -> Result<Word, PatternError> {
@@ -575,6 +904,9 @@ impl<'t> Reader<'t> {
                     "args" if self.rest().starts_with("..") => {
                         self.at += 2;
                         Ok(Word::EachArg)
+                    }
+                    "first" | "end" | "string" if self.rest().trim_start().starts_with('(') => {
+                        self.of_value(name, start)
                     }
                     "true" => Ok(Word::Bool(true)),
                     "false" => Ok(Word::Bool(false)),
@@ -732,8 +1064,7 @@ mod tests {
             wrong("duration"),
             ("duration".into(), "this is not recorded".into())
         );
-        assert_eq!(wrong("12").1, "this is not recorded");
-        assert_eq!(wrong("a = 12").0, "12");
+        assert_eq!(wrong("a = line").0, "line");
         assert_eq!(wrong("string(sql").1, "expected `)`");
         assert_eq!(
             wrong("arg(0) arg(1)"),
@@ -805,7 +1136,7 @@ mod tests {
                 .map(|m| {
                     (
                         m.name.clone(),
-                        m.is_method,
+                        m.is_method(),
                         text[m.place.clone()].to_owned(),
                     )
                 })
@@ -852,13 +1183,118 @@ mod tests {
             wrong("a = args.length()"),
             ("length()".into(), "this has no members".into())
         );
-        assert_eq!(wrong("arg(0).uri(1)"), ("1".into(), "expected `)`".into()));
+        assert_eq!(
+            wrong("arg(0).uri(this)"),
+            ("this".into(), "expected `)`, or a constant".into())
+        );
+        assert_eq!(wrong("arg(0).uri(1 2)").1, "expected `,` or `)`");
+        assert_eq!(wrong("arg(0).uri('x)").1, "the text has no end");
         assert_eq!(wrong("arg(0)..x").1, "expected a member");
         assert_eq!(wrong("arg(0).").1, "expected a member");
         assert_eq!(
             wrong(&format!("this{}", ".a()".repeat(17))).1,
             "a chain has 16 links at most"
         );
+    }
+
+    /// A value as it was read, each part in parentheses.
+    fn shown(operand: &HookOperand) -> String {
+        let all = |operands: &[HookOperand]| {
+            let shown: Vec<String> = operands.iter().map(shown).collect();
+            shown.join(", ")
+        };
+        let mut text = match &operand.word {
+            Word::Arg(n) => format!("arg{n}"),
+            Word::Named(name) => format!("@{name}"),
+            Word::Text(text) => format!("'{text}'"),
+            Word::Int(n) => n.to_string(),
+            Word::Null => "null".to_owned(),
+            Word::Call(call) => format!("{}#{}({})", call.ty, call.method, all(&call.operands)),
+            Word::First(operands) => format!("first({})", all(operands)),
+            Word::End(inner) => format!("end({})", shown(inner)),
+            Word::TextOf(inner) => format!("string({})", shown(inner)),
+            other => format!("{other:?}"),
+        };
+        for member in &operand.members {
+            text.push('.');
+            match &member.kind {
+                MemberKind::Method(arguments) => {
+                    text.push_str(&format!("{}({})", member.name, all(arguments)))
+                }
+                _ => text.push_str(&member.to_string()),
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn values_are_made_of_others() {
+        let read = |text: &str| match parse_recorded(text).unwrap().1 {
+            Recorded::Operand(operand) => shown(&operand),
+            Recorded::Text(operand) => format!("text of {}", shown(&operand)),
+            Recorded::Call(call) => shown(&HookOperand {
+                word: Word::Call(Box::new(call)),
+                optional: false,
+                members: vec![],
+                place: 0..0,
+            }),
+        };
+        assert_eq!(read("a = 'redis'"), "'redis'");
+        assert_eq!(read("a = -3"), "-3");
+        assert_eq!(read("a = null"), "null");
+        assert_eq!(read("arg(0).get('it''s', 3)"), "arg0.get('it's', 3)");
+        assert_eq!(read("request.getHeader('x')"), "@request.getHeader('x')");
+        assert_eq!(
+            read("url.scheme = first( weave.packs.Tomcat.text(arg(0).scheme()) , 'http' )"),
+            "first(weave.packs.Tomcat#text(arg0.scheme()), 'http')"
+        );
+        assert_eq!(
+            read("first(arg(0).header('a'), end(a.B.c(a.B.d(sql, 1), arg(1))))"),
+            "first(arg0.header('a'), end(a.B#c(a.B#d(@sql, 1), arg1)))"
+        );
+        assert_eq!(read("a.B.c(this).trim()"), "a.B#c(This).trim()");
+        assert_eq!(read("end(string(arg(0)))"), "end(string(arg0))");
+        assert_eq!(read("string(arg(0).a())"), "text of arg0.a()");
+        assert_eq!(read("(acme.Order)arg(0)"), "arg0.(acme.Order)");
+        assert_eq!(read("((acme.Order)arg(0)).id"), "arg0.(acme.Order).id");
+        assert_eq!(
+            read("( ( a.C[] ) arg(0).list() ).x(1)"),
+            "arg0.list().(a.C[]).x(1)"
+        );
+        assert_eq!(read("(sql).trim()"), "@sql.trim()");
+        // Names of parameters.
+        assert_eq!(read("first"), "@first");
+        assert_eq!(read("end.x()"), "@end.x()");
+        // What a method without operands is called on is a value, in an operand as ever.
+        assert_eq!(read("a.B.c(sql.trim())"), "a.B#c(@sql.trim())");
+    }
+
+    #[test]
+    fn what_values_cannot_be_made_of_has_a_place() {
+        let wrong = |text: &str| {
+            let e = parse_recorded(text).unwrap_err();
+            (text[e.span].to_owned(), e.message)
+        };
+        let is = |text: &str, place: &str, message: &str| {
+            assert_eq!(
+                wrong(text),
+                (place.to_owned(), message.to_owned()),
+                "{text}"
+            );
+        };
+        is("first(duration)", "duration", "this is not recorded");
+        is("end(arg(0), arg(1))", ",", "expected `)`");
+        is("first(arg(0)", ")", "expected `)`");
+        is("first(arg(0))?", "?", "this is always there");
+        is("end(arg(0)).x()", "x()", "this has no members");
+        is("'a'.length()", "length()", "this has no members");
+        is("((a.B)arg(0).x()", ")", "expected `)`");
+        let deep = format!("{}arg(0){}", "first(".repeat(20), ")".repeat(20));
+        assert_eq!(wrong(&deep).1, "values are in each other 16 deep at most");
+        let deep = format!("{}arg(0)", "(a.B)".repeat(5000));
+        assert_eq!(wrong(&deep).1, "values are in each other 16 deep at most");
+        let deep = "a.b(".repeat(5000);
+        assert_eq!(wrong(&deep).1, "values are in each other 16 deep at most");
     }
 
     #[test]
@@ -931,7 +1367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|(return |throw |skip when |arg\\(0\\) = |a.b\\(proceed)?[a-z.(),?'@= 0-9]{0,30}") {
+        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|(return |throw |skip when |arg\\(0\\) = |a.b\\(proceed|first\\(|end\\(|\\(a.B\\))?[a-z.(),?'@= 0-9]{0,30}") {
             for e in [parse(&text).err(), parse_hook(&text).err(), parse_recorded(&text).err()].into_iter().flatten() {
                 prop_assert!(e.span.end <= text.len() && text.is_char_boundary(e.span.start) && text.is_char_boundary(e.span.end));
             }

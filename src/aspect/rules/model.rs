@@ -217,7 +217,14 @@ impl OwnHooks {
             Recorded::Call(call) => Some((call, true)),
             _ => None,
         });
-        hooks.map(|hook| (&hook.call, false)).chain(values)
+        let inner = self.operands().filter_map(|operand| match &operand.word {
+            Word::Call(call) => Some((&**call, true)),
+            _ => None,
+        });
+        hooks
+            .map(|hook| (&hook.call, false))
+            .chain(values)
+            .chain(inner)
     }
 
     /// The names of parameters that methods may lack, each once: `sql?`.
@@ -238,13 +245,16 @@ impl OwnHooks {
         names
     }
 
-    /// The operands of all calls, and the values.
+    /// The operands of all calls, and the values, with what they are made of.
     pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let records = self.record.iter().chain(&self.entry);
+        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.inject.as_ref()));
+        let extracts = self.context.iter().filter_map(|c| c.extract.as_ref());
+        let records = self.record.iter().chain(&self.entry).chain(extracts);
         (hooks.flat_map(|hook| &hook.call.operands))
             .chain(records.flat_map(|record| record.value.operands()))
+            .flat_map(HookOperand::parts)
     }
 }
 

@@ -1286,14 +1286,12 @@ impl<'t> Parser<'t> {
         calls
     }
 
-    /// Where operands stand in the file. Links of chains get their places there.
+    /// Where operands stand in the file. What is inside of them gets its places there.
     fn operands(&self, text: &Text<'_>, operands: &mut [HookOperand]) -> Vec<Range<usize>> {
         let mut places = Vec::new();
         for operand in operands {
             places.push(self.inside(text, &operand.place));
-            for member in &mut operand.members {
-                member.place = self.inside(text, &member.place);
-            }
+            operand.each_place(&mut |place| *place = self.inside(text, place));
         }
         places
     }

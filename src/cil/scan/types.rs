@@ -186,6 +186,15 @@ pub(super) fn field(image: &Image<'_>, owner: &Accessed, blob: &[u8]) -> Result<
     of_instance(types.ty(&mut reader, 0)?, owner.args())
 }
 
+/// What a field holds that a type (a `TypeDef` row) declares, which has no type parameters; none if it cannot be read.
+pub(crate) fn own_field(image: &Image<'_>, ty: u32, signature: u32) -> Option<Ty> {
+    let owner = Accessed {
+        ty: owner(image, ty)?,
+        is_value: None,
+    };
+    field(image, &owner, image.metadata.blobs.get(signature).ok()?).ok()
+}
+
 /// What a constructor takes.
 pub(super) fn constructor(image: &Image<'_>, owner: &Accessed, blob: &[u8]) -> Result<Vec<Ty>> {
     let parsed = MethodSignature::parse(blob)?;

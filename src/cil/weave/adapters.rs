@@ -13,7 +13,7 @@
 //! Where a hook changes a value, the adapter takes the old one as its last argument, and `r` begins with that. Where it ends an exception,
 //! the adapter takes a pointer to where the value goes instead, and `r` says whether it went there.
 
-use crate::aspect::bind::call::{Bound, Hook};
+use crate::aspect::bind::call::{Bound, Constant, ConstantValue, Hook, LinkKind};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::body::{self, Clause, ClauseKind};
 use crate::cil::il::insn::op;
@@ -23,7 +23,7 @@ use crate::cil::metadata::schema::{coded, table};
 use crate::cil::metadata::signature::kind;
 use crate::cil::metadata::tables::{encode, token_row};
 use crate::cil::weave::code::Code;
-use crate::cil::weave::import::{Importer, Way};
+use crate::cil::weave::import::{Importer, Imports, Way};
 use crate::cil::weave::own;
 use crate::error::Result;
 use std::sync::Arc;
@@ -208,18 +208,30 @@ pub(crate) fn add_row(
 const LEAVE: u32 = 5;
 
 /// The code of a chain's links takes so much.
-fn links_len(hook: &Hook, methods: &[u32]) -> u32 {
+fn links_len(hook: &Hook, tokens: &[u32], imports: &Imports) -> u32 {
     let mut code = Code::default();
-    put_links(hook, methods, u32::MAX / 2, &mut code);
+    put_links(hook, (tokens, imports), u32::MAX / 2, &mut code);
     code.len()
 }
 
-/// Appends the calls of a chain, from the first argument on. A null leaves it for `end`.
-fn put_links(hook: &Hook, methods: &[u32], end: u32, code: &mut Code) {
+/// Appends the links of a chain, from the first argument on. A null leaves it for `end`.
+fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code: &mut Code) {
     let mut from = &hook.parameters[0];
     let mut local = 1;
-    for (place, (link, &method)) in hook.links.iter().zip(methods).enumerate() {
+    for (place, (link, &token)) in hook.links.iter().zip(tokens).enumerate() {
         let is_first = place == 0;
+        if let Some(opcode) = match link.kind {
+            LinkKind::Cast => Some(op::ISINST),
+            LinkKind::Box => Some(op::BOX),
+            _ => None,
+        } {
+            if is_first {
+                code.load_argument(0);
+            }
+            code.op_u32(opcode, token);
+            from = &link.result;
+            continue;
+        }
         match (from.is_reference(), is_first) {
             (true, _) => {
                 if is_first {
@@ -236,13 +248,38 @@ fn put_links(hook: &Hook, methods: &[u32], end: u32, code: &mut Code) {
                 local += 1;
             }
         }
-        let opcode = if from.is_reference() {
-            op::CALLVIRT
-        } else {
-            op::CALL
+        for constant in link.arguments() {
+            put_constant(constant, imports, code);
+        }
+        let opcode = match (&link.kind, from.is_reference()) {
+            (LinkKind::Field, _) => op::LDFLD,
+            (_, true) => op::CALLVIRT,
+            (_, false) => op::CALL,
         };
-        code.op_u32(opcode, method);
+        code.op_u32(opcode, token);
         from = &link.result;
+    }
+}
+
+fn put_constant(constant: &Constant, imports: &Imports, code: &mut Code) {
+    let pushed = constant.pushed();
+    let is_wide = matches!(pushed, Ty::Prim(Prim::I64 | Prim::U64));
+    match &constant.value {
+        ConstantValue::Text(text) => {
+            code.op_u32(op::LDSTR, imports.text(text).expect("it was imported"));
+        }
+        ConstantValue::Null => code.op(op::LDNULL),
+        ConstantValue::Int(n) if is_wide => code.long((*n).into()),
+        ConstantValue::Int(n) => code.int(*n),
+        ConstantValue::Long(n) => code.long(*n),
+        ConstantValue::Double(bits) => match pushed {
+            Ty::Prim(Prim::F32) => code.float(f64::from_bits(*bits) as f32),
+            _ => code.double(f64::from_bits(*bits)),
+        },
+    }
+    if let Some(prim) = constant.boxed {
+        let token = imports.type_token(&Ty::Prim(prim));
+        code.op_u32(op::BOX, token.expect("it was imported"));
     }
 }
 
@@ -325,9 +362,10 @@ fn body(
             }
         }
     } else {
-        let len = links_len(hook, methods);
+        let len = links_len(hook, methods, imports);
         let store = 1 + LEAVE;
-        put_links(hook, methods, start + len + store + handlers, &mut code);
+        let end = start + len + store + handlers;
+        put_links(hook, (methods, imports), end, &mut code);
     }
     if has_result {
         code.store_local(0);
@@ -367,7 +405,10 @@ fn body(
     debug_assert_eq!(code.len(), end);
     result(&mut code);
 
-    let max_stack = (hook.parameters.len() as u16).max(2) + u16::from(points);
+    let constants = hook.links.iter().map(|link| link.arguments().len()).max();
+    let max_stack = (hook.parameters.len() as u16).max(2)
+        + u16::from(points)
+        + constants.unwrap_or_default() as u16;
     let mut out = Vec::new();
     let has_clauses = !clauses.is_empty();
     body::put_fat_header(

@@ -1,7 +1,9 @@
 //! What hooks of one's own name, as rows of the assembly's own tables: types, methods and texts. All of it is added before
 //! threads weave with it.
 
-use crate::aspect::bind::call::{Bound, Call, Change, Convert, Dest, Hook, Link, Operand, Source};
+use crate::aspect::bind::call::{
+    Bound, Call, Change, ConstantValue, Convert, Dest, Hook, Link, LinkKind, Operand, Source,
+};
 use crate::aspect::bind::site::{is_platform, key_token};
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::cil::image::{Image, RUNTIME};
@@ -822,10 +824,18 @@ impl<'m, 'a> Importer<'m, 'a> {
         Ok(Some((self.instance_of(method, &blob)?, signature)))
     }
 
-    /// The methods of a chain's links, and the signature of what stands for it.
+    /// What a chain's links name, a token each, and the signature of what stands for it.
     pub fn for_chain(&mut self, hook: &Hook) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
         for ty in hook.parameters.iter().chain([&hook.result]) {
             self.ty(ty)?;
+        }
+        for constant in hook.links.iter().flat_map(|link| link.arguments()) {
+            if let ConstantValue::Text(text) = &constant.value {
+                self.text(text)?;
+            }
+            if let Some(prim) = constant.boxed {
+                self.token(&Ty::Prim(prim))?;
+            }
         }
         let mut methods = Vec::with_capacity(hook.links.len());
         for link in &hook.links {
@@ -840,24 +850,52 @@ impl<'m, 'a> Importer<'m, 'a> {
             .map(|blob| (methods, blob)))
     }
 
+    /// The field that a type of the assembly declares.
+    fn field(&self, ty: u32, link: &Link) -> Option<u32> {
+        use column::field::{NAME, SIGNATURE};
+        let metadata = &self.image.metadata;
+        metadata.fields_of(ty).find_map(|number| {
+            let row = metadata.tables.row(table::FIELD, number).ok()?;
+            let is_named = (metadata.strings).is(row.get(NAME), link.name.as_bytes());
+            let holds = || scanned::own_field(self.image, ty, row.get(SIGNATURE));
+            (is_named && holds() == Some(link.result.clone())).then(|| token(table::FIELD, number))
+        })
+    }
+
     fn link(&mut self, link: &Link) -> Result<Option<u32>> {
         self.ty(&link.result)?;
         self.token(&link.owner)?;
+        let parameters = link.parameters();
+        for ty in &parameters {
+            self.ty(ty)?;
+        }
         let Some(parent) = self.imports.type_token(&link.owner) else {
             return Ok(None);
         };
-        if token_table(parent) == table::TYPE_DEF {
-            return Ok(self.declared(token_row(parent), &link.name, |found| {
-                found.this.is_some() && found.parameters.is_empty() && found.result == link.result
-            }));
+        if matches!(link.kind, LinkKind::Cast | LinkKind::Box) {
+            return Ok(Some(parent));
         }
-        let mut signature = vec![kind::HAS_THIS, 0];
-        if self
-            .imports
-            .put_type(&link.result, &mut signature)
-            .is_none()
-        {
-            return Ok(None);
+        let is_field = link.kind == LinkKind::Field;
+        if token_table(parent) == table::TYPE_DEF {
+            return Ok(match is_field {
+                true => self.field(token_row(parent), link),
+                false => self.declared(token_row(parent), &link.name, |found| {
+                    let taken = found.parameters.iter().map(|parameter| &parameter.ty);
+                    found.this.is_some() && taken.eq(&parameters) && found.result == link.result
+                }),
+            });
+        }
+        let mut signature = match is_field {
+            true => vec![FIELD],
+            false => vec![kind::HAS_THIS],
+        };
+        if !is_field {
+            put_compressed(&mut signature, parameters.len() as u32);
+        }
+        for ty in [&link.result].into_iter().chain(&parameters) {
+            if self.imports.put_type(ty, &mut signature).is_none() {
+                return Ok(None);
+            }
         }
         let parent = encode(&coded::MEMBER_REF_PARENT, parent).expect("a TypeRef has members");
         let name = self.additions.string(&link.name);
@@ -914,6 +952,9 @@ impl<'m, 'a> Importer<'m, 'a> {
             .row(table::MEMBER_REF, &[parent, name, signature])
     }
 }
+
+/// What the signature of a field begins with (II.23.2.4).
+const FIELD: u8 = 0x06;
 
 /// The columns of an `AssemblyRef` with this display name.
 fn assembly_row(scope: &str, additions: &mut Additions) -> [u32; 9] {

@@ -278,6 +278,18 @@ impl<'a> File<'a> {
         ))
     }
 
+    /// The row of a field's id: class, type, name.
+    pub fn field(&self, index: u32) -> Result<(u32, u32, u32)> {
+        match self.fields.get(index as usize) {
+            Some(row) => Ok((
+                u32::from(u16_at(row, 0)),
+                u32::from(u16_at(row, 2)),
+                u32_at(row, 4),
+            )),
+            None => Err(self.no("field", index, self.fields.len())),
+        }
+    }
+
     /// The row of a method's id: class, proto, name.
     #[inline]
     pub fn method(&self, index: u32) -> Result<(u32, u32, u32)> {

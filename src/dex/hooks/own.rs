@@ -17,7 +17,9 @@
 //!
 //! All that is in it names the class, so of two in one app either serves.
 
-use crate::aspect::bind::call::{Adapter, Call, Convert, Hook, Operand, Source};
+use crate::aspect::bind::call::{
+    Adapter, Call, Constant, ConstantValue, Convert, Hook, Link, LinkKind, Operand, Source,
+};
 use crate::aspect::bind::ty::{Language, Prim, Ty};
 use crate::aspect::plan::{Plan, Planned};
 use crate::bytes::{modified_utf8, put_uleb32};
@@ -27,7 +29,7 @@ use crate::dex::format::file::File;
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::THROWABLE;
-use crate::dex::ids::{Added, NewClass, Wanted, Wants};
+use crate::dex::ids::{Added, NewClass, Wanted, WantedField, Wants};
 use crate::dex::lower::own::{calls, widening};
 use crate::dex::lower::own_frame::{BOXED, Names, place_of};
 use crate::dex::lower::registers::{self, Width};
@@ -69,6 +71,8 @@ pub(crate) struct Needs {
     boxed: Vec<Prim>,
     unboxed: Vec<Prim>,
     types: Vec<Ty>,
+    /// The fields that chains read.
+    fields: Vec<Link>,
     nano_time: bool,
     objects: bool,
 }
@@ -101,6 +105,7 @@ impl Needs {
             match &call.adapter {
                 Some(adapter) => {
                     if adapters.insert(&adapter.class) {
+                        needs.links(&call.hook);
                         needs
                             .adapters
                             .push((Arc::clone(&call.hook), adapter.clone()));
@@ -135,6 +140,32 @@ impl Needs {
             }
         }
         needs
+    }
+
+    /// What the links of a chain need, but their methods.
+    fn links(&mut self, hook: &Hook) {
+        let mut from = hook.parameters.first();
+        for link in &hook.links {
+            match (&link.kind, from) {
+                (LinkKind::Field, _) if !self.fields.contains(link) => {
+                    self.fields.push(link.clone());
+                }
+                (LinkKind::Cast, _) if !self.types.contains(&link.owner) => {
+                    self.types.push(link.owner.clone());
+                }
+                (LinkKind::Box, Some(Ty::Prim(prim))) => self.boxes(*prim),
+                _ => {}
+            }
+            for constant in link.arguments() {
+                constant.boxed.into_iter().for_each(|prim| self.boxes(prim));
+                if let ConstantValue::Text(text) = &constant.value
+                    && !self.texts.contains(text)
+                {
+                    self.texts.push(Arc::clone(text));
+                }
+            }
+            from = Some(&link.result);
+        }
     }
 
     /// Something makes boxes of such values.
@@ -192,11 +223,20 @@ impl Needs {
         let mut strings = names.to_vec();
         strings.extend(self.texts.iter().map(|text| modified_utf8(text)));
         strings.extend((self.adapters.iter()).map(|(hook, _)| modified_utf8(&shown(hook))));
+        let fields: Vec<[Vec<u8>; 3]> = (self.fields.iter())
+            .map(|link| {
+                let name = modified_utf8(&link.name);
+                [descriptor(&link.owner), name, descriptor(&link.result)]
+            })
+            .collect();
+        let fields: Vec<WantedField<'_>> = (fields.iter())
+            .map(|[class, name, ty]| WantedField { class, name, ty })
+            .collect();
         let found = add(Wants {
             methods: &wanted,
+            fields: &fields,
             types: &types,
             strings: &strings,
-            ..Wants::default()
         })?;
         let Some((mut added, places)) = found else {
             return Ok(None);
@@ -244,6 +284,8 @@ impl Needs {
         let types = &added.types[usize::from(self.objects)..];
         all.types
             .extend(self.types.iter().cloned().zip(types.iter().copied()));
+        let fields = self.fields.iter().cloned();
+        all.fields.extend(fields.zip(added.fields.iter().copied()));
         let strings = &added.strings[names.len()..];
         let (texts, shown) = strings.split_at(self.texts.len());
         for (text, &string) in self.texts.iter().zip(texts) {
@@ -260,7 +302,7 @@ impl Needs {
                 continue;
             }
             let mut code = Vec::new();
-            put_adapter(hook, adapter, &goals, &guard, name, &mut code);
+            put_adapter(hook, adapter, (&goals, &all), &guard, name, &mut code);
             classes.push(NewClass {
                 ty,
                 access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
@@ -336,11 +378,12 @@ fn goals(hook: &Hook, adapter: &Adapter) -> Vec<Method> {
         return std::iter::once(of_hook(hook)).chain(boxes).collect();
     }
     let links = hook.links.iter();
-    links
+    let methods = links.filter(|link| matches!(link.kind, LinkKind::Method(_)));
+    methods
         .map(|link| Method {
             class: descriptor(&link.owner),
             name: modified_utf8(&link.name),
-            parameters: Vec::new(),
+            parameters: link.parameters().iter().map(descriptor).collect(),
             returns: descriptor(&link.result),
         })
         .collect()
@@ -362,25 +405,149 @@ pub(crate) fn move_result(width: Width) -> u8 {
     }
 }
 
-/// Appends the calls of a chain, whose object is in the register `from`; what each gives is in the first one. Returns where they
-/// leave it for a null.
-fn put_links(hook: &Hook, goals: &[u32], from: u32, code: &mut Vec<u8>) -> Vec<u32> {
+/// How many registers the links of a chain need for an object with constants.
+fn room_for_links(hook: &Hook) -> u32 {
+    let words = |constant: &Constant| Width::of(descriptor(&constant.pushed())[0]).words();
+    let with_constants = hook
+        .links
+        .iter()
+        .filter(|link| !link.arguments().is_empty());
+    let needs = with_constants.map(|link| 1 + link.arguments().iter().map(words).sum::<u32>());
+    needs.max().unwrap_or_default()
+}
+
+/// Appends the links of a chain, whose object is in the register `from`; what each gives is in the first one. `room`: where an object
+/// is put together with constants. Returns where they leave it for a null.
+fn put_links(
+    hook: &Hook,
+    (goals, names): (&[u32], &Names),
+    (from, room): (u32, u32),
+    code: &mut Vec<u8>,
+) -> Vec<u32> {
     let mut nulls = Vec::new();
     let mut at = from;
-    for (link, &goal) in hook.links.iter().zip(goals) {
-        nulls.push(insn::units(code));
-        registers::put_if(code, op::IF_EQZ, at, 0);
-        let opcode = match link.owner_is_interface {
-            true => op::INVOKE_INTERFACE_RANGE,
-            false => op::INVOKE_VIRTUAL_RANGE,
-        };
-        code.extend_from_slice(&[opcode, 1]);
-        code.extend_from_slice(&(goal as u16).to_le_bytes());
-        code.extend_from_slice(&(at as u16).to_le_bytes());
-        registers::put_one(code, move_result(Width::of(descriptor(&link.result)[0])), 0);
-        at = 0;
+    let mut goals = goals.iter();
+    let mut ty = &hook.parameters[0];
+    for link in &hook.links {
+        if let Ty::Prim(prim) = ty {
+            put_box(*prim, at, names, code);
+            (at, ty) = (0, &link.result);
+            continue;
+        }
+        if matches!(link.kind, LinkKind::Field | LinkKind::Cast) && at > NIBBLE {
+            registers::put_move(code, Width::Object, 0, at);
+            at = 0;
+        }
+        if link.kind == LinkKind::Cast {
+            let ty = names.types.get(&link.owner).copied().unwrap_or_default();
+            registers::put_two(code, op::INSTANCE_OF, 1, at);
+            code.extend_from_slice(&(ty as u16).to_le_bytes());
+            nulls.push(insn::units(code));
+            registers::put_if(code, op::IF_EQZ, 1, 0);
+            if at != 0 {
+                registers::put_move(code, Width::Object, 0, at);
+            }
+            registers::put_indexed(code, op::CHECK_CAST, 0, ty);
+        } else {
+            nulls.push(insn::units(code));
+            registers::put_if(code, op::IF_EQZ, at, 0);
+            match link.kind {
+                LinkKind::Field => {
+                    let field = names.fields.get(link).copied().unwrap_or_default();
+                    let opcode = getter(descriptor(&link.result)[0]);
+                    registers::put_field(code, opcode, (0, at), field);
+                }
+                _ => {
+                    let goal = goals.next().copied().unwrap_or_default();
+                    put_link(link, goal, (at, room), names, code);
+                }
+            }
+        }
+        (at, ty) = (0, &link.result);
     }
     nulls
+}
+
+/// The last register that four bits name.
+const NIBBLE: u32 = 15;
+
+/// The opcode that reads a field of an object, by the first letter of its descriptor.
+fn getter(descriptor: u8) -> u8 {
+    op::IGET
+        + match descriptor {
+            b'J' | b'D' => 1,
+            b'L' | b'[' => 2,
+            b'Z' => 3,
+            b'B' => 4,
+            b'C' => 5,
+            b'S' => 6,
+            _ => 0,
+        }
+}
+
+/// Appends the call of a link's method of the object in `at`, whose result goes to the first register.
+fn put_link(link: &Link, goal: u32, (at, room): (u32, u32), names: &Names, code: &mut Vec<u8>) {
+    let opcode = match link.owner_is_interface {
+        true => op::INVOKE_INTERFACE_RANGE,
+        false => op::INVOKE_VIRTUAL_RANGE,
+    };
+    let mut first = at;
+    let mut end = at + 1;
+    if !link.arguments().is_empty() {
+        registers::put_move(code, Width::Object, room, at);
+        (first, end) = (room, room + 1);
+        for constant in link.arguments() {
+            end += put_constant(constant, end, names, code);
+        }
+    }
+    code.extend_from_slice(&[opcode, (end - first) as u8]);
+    code.extend_from_slice(&(goal as u16).to_le_bytes());
+    code.extend_from_slice(&(first as u16).to_le_bytes());
+    registers::put_one(code, move_result(Width::of(descriptor(&link.result)[0])), 0);
+}
+
+/// Puts a constant into a register. Returns how many it takes.
+fn put_constant(constant: &Constant, register: u32, names: &Names, code: &mut Vec<u8>) -> u32 {
+    let pushed = constant.pushed();
+    let width = Width::of(descriptor(&pushed)[0]);
+    match (&constant.value, &pushed) {
+        (ConstantValue::Text(text), _) => {
+            let text = names.texts.get(text).copied().unwrap_or_default();
+            registers::put_const_string(code, register, text);
+        }
+        (ConstantValue::Double(bits), Ty::Prim(Prim::F32)) => {
+            let value = f64::from_bits(*bits) as f32;
+            registers::put_const(code, register, value.to_bits());
+        }
+        (ConstantValue::Double(bits), _) => registers::put_const_wide(code, register, *bits),
+        (ConstantValue::Long(n), _) => registers::put_const_wide(code, register, *n as u64),
+        (ConstantValue::Int(n), _) if width == Width::Wide => {
+            registers::put_const_wide(code, register, i64::from(*n) as u64);
+        }
+        (ConstantValue::Int(n), _) => registers::put_const(code, register, *n as u32),
+        (ConstantValue::Null, _) => registers::put_const(code, register, 0),
+    }
+    match constant.boxed {
+        Some(prim) => {
+            let words: Vec<u32> = (register..register + width.words()).collect();
+            put_box_of(prim, &words, register, names, code);
+            1
+        }
+        None => width.words(),
+    }
+}
+
+/// Makes an object of a primitive value, in the first register.
+fn put_box(prim: Prim, at: u32, names: &Names, code: &mut Vec<u8>) {
+    let words = Width::of(descriptor(&Ty::Prim(prim))[0]).words();
+    let value: Vec<u32> = (at..at + words).collect();
+    put_box_of(prim, &value, 0, names, code);
+}
+
+fn put_box_of(prim: Prim, value: &[u32], to: u32, names: &Names, code: &mut Vec<u8>) {
+    let method = place_of(prim).map_or(0, |place| names.boxes[place]);
+    registers::put_invoke_static(code, method as u16, value);
+    registers::put_one(code, op::MOVE_RESULT_OBJECT, to);
 }
 
 pub(crate) fn descriptor(ty: &Ty) -> Vec<u8> {
@@ -431,7 +598,7 @@ struct Guard {
 fn put_adapter(
     hook: &Hook,
     adapter: &Adapter,
-    goals: &[u32],
+    (goals, names): (&[u32], &Names),
     guard: &Guard,
     name: u32,
     out: &mut Vec<u8>,
@@ -441,7 +608,9 @@ fn put_adapter(
     /// The flag against recursion, and what is stored in it, which is where, too.
     const BUSY: u32 = VALUES;
     const FALSE: u32 = VALUES + 1;
-    let locals = VALUES + if adapter.recursion { 2 } else { 0 };
+    let passed_on = VALUES + if adapter.recursion { 2 } else { 0 };
+    let room = room_for_links(hook);
+    let locals = passed_on + room;
     let width_of = |ty: &Ty| match ty {
         Ty::Void => None,
         ty => Some(Width::of(descriptor(ty)[0])),
@@ -526,7 +695,7 @@ fn put_adapter(
         hooked
     } else {
         let start = insn::units(&code);
-        nulls = put_links(hook, goals, locals, &mut code);
+        nulls = put_links(hook, (goals, names), (locals, passed_on), &mut code);
         (start, insn::units(&code))
     };
     end(&mut code);
@@ -558,7 +727,7 @@ fn put_adapter(
     }
     tries.sort_unstable();
     let begin = out.len();
-    let outs = ins.max(2) as u16;
+    let outs = ins.max(2).max(room) as u16;
     let counts = [(locals + ins) as u16, ins as u16, outs, tries.len() as u16];
     code_item::put_header(out, counts, insn::units(&code));
     out.extend_from_slice(&code);

@@ -1,7 +1,7 @@
 //! What own hooks of a method name, and where its registers are: the frame that [`super::own`] makes and puts calls into.
 
 use super::registers::{Scheme, Width};
-use crate::aspect::bind::call::{Bound, Call, Hook, Proceed};
+use crate::aspect::bind::call::{Bound, Call, Hook, Link, Proceed};
 use crate::aspect::bind::ty::{Prim, Ty};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub struct Own<'s> {
 pub struct Names {
     /// The methods that call hooks, by their classes.
     pub adapters: FxHashMap<Arc<str>, u32>,
+    /// The fields that chains read.
+    pub fields: FxHashMap<Link, u32>,
     /// Hooks that are called themselves.
     pub hooks: FxHashMap<Arc<Hook>, u32>,
     pub texts: FxHashMap<Arc<str>, u32>,

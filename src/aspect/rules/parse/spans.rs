@@ -1,7 +1,7 @@
 //! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
 
-use super::super::hook::{self, HookOperand, Word};
-use super::super::model::{Aspect, Context, Handed, OwnHook, OwnHooks};
+use super::super::hook::{self, HookOperand, Recorded, Word};
+use super::super::model::{Aspect, Context, Handed, OwnHook, OwnHooks, OwnRecord};
 use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
 use crate::spans::{Condition, KIND_WORDS, Kind, SpanRule, Template};
@@ -27,6 +27,17 @@ fn takes(operands: &[HookOperand], word: &str) -> bool {
     let is_word =
         |operand: &HookOperand| matches!(&operand.word, Word::Named(name) if name == word);
     operands.iter().any(is_word)
+}
+
+/// Whether a link of a value takes this word.
+fn has_argument(value: &Recorded, word: &str) -> bool {
+    let mut found = false;
+    for operand in value.clone().operands_mut() {
+        operand.each_argument(&mut |argument| {
+            found |= takes(std::slice::from_ref(argument), word);
+        });
+    }
+    found
 }
 
 /// A rule of spans on the way, and the names of values in it with where they stand.
@@ -191,7 +202,7 @@ impl<'t> Parser<'t> {
         let mut context = Context::default();
         for (key, value) in table {
             match &**key.get_ref() {
-                "extract" => context.extract = self.records("extract", value).pop(),
+                "extract" => context.extract = self.extract(value),
                 "inject" => context.inject = self.inject(value),
                 "handover" => context.handover = self.handed(value),
                 name => {
@@ -208,7 +219,7 @@ impl<'t> Parser<'t> {
             );
         }
         if let Some(extract) = &context.extract
-            && !takes(extract.value.operands(), NAME)
+            && !(takes(extract.value.operands(), NAME) || has_argument(&extract.value, NAME))
         {
             self.report_help(
                 extract.span.clone(),
@@ -228,6 +239,26 @@ impl<'t> Parser<'t> {
             );
         }
         Some(context)
+    }
+
+    fn extract(&mut self, value: &Value<'t>) -> Option<OwnRecord> {
+        let texts = self.strings("extract", value);
+        let text = texts.first()?;
+        match hook::parse_extract(text.value) {
+            Ok(mut value) => {
+                let operands = self.operands(text, value.operands_mut());
+                Some(OwnRecord {
+                    name: text.value.into(),
+                    value,
+                    span: self.inside(text, &(0..text.value.len())),
+                    operands,
+                })
+            }
+            Err(e) => {
+                self.bad_pattern("extract", text, e);
+                None
+            }
+        }
     }
 
     fn inject(&mut self, value: &Value<'t>) -> Option<OwnHook> {

@@ -1282,7 +1282,12 @@ impl Spans {
                         attributes: described.to_vec(),
                     });
                 }
-            } else if span.status.is_some() {
+            } else if span.status.is_some()
+                && span
+                    .attributes
+                    .iter()
+                    .all(|known| known.key != "error.type")
+            {
                 span.attributes.push(text("error.type", "_OTHER"));
             }
             match pending.held {

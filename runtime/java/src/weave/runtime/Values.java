@@ -19,6 +19,11 @@ public final class Values {
         Hooks.hold(mask, how, id);
     }
 
+    /** The first of two values that is not null. */
+    public static Object first(Object one, Object other) {
+        return one != null ? one : other;
+    }
+
     public static void value(boolean v, int place, int limit, String mask, int id) {
         Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, limit, mask, id);
     }
