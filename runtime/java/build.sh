@@ -17,7 +17,8 @@ java8="-source 8 -target 8 -Xlint:all,-options -Werror -g:source,lines"
 "$javac" $java8 -d "$out/classes" src/weave/runtime/Java9.java
 "$javac" $java8 -Xbootclasspath/p:"$out/ref" -d "$out/classes" src/weave/runtime/Java22.java
 "$javac" --release 8 -Xlint:all,-options -Werror -g:source,lines -cp "$out/classes" -d "$out/classes" \
-    $(ls src/weave/runtime/*.java | grep -v 'Java[0-9]*\.java')
+    $(ls src/weave/runtime/*.java | grep -v 'Java[0-9A-Z][a-z0-9]*\.java')
+"$javac" --release 11 -Xlint:all -Werror -g:source,lines -cp "$out/classes" -d "$out/classes" src/weave/runtime/JavaNet.java
 "$javac" --release 9 -Xlint:all,-options -Werror -g:source --patch-module weave.runtime="$out/classes" \
     -d "$out/classes/META-INF/versions/9" src/module-info.java
 
@@ -26,7 +27,7 @@ dx=${WEAVE_DX:-$HOME/.m2/repository/com/jakewharton/android/repackaged/dalvik-dx
     -Dartifact=com.jakewharton.android.repackaged:dalvik-dx:9.0.0_r3
 mkdir "$out/dex"
 cp -r "$out/classes/weave" "$out/dex"
-rm "$out/dex/weave/runtime/Java22.class" # no Android has it
+rm "$out/dex/weave/runtime/Java22.class" "$out"/dex/weave/runtime/JavaNet*.class # no Android has them
 "${javac%javac}java" -cp "$dx" com.android.dx.command.Main --dex --min-sdk-version=21 \
     --output="$out/weave-runtime.dex" "$out/dex"
 

@@ -28,12 +28,13 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 9] = [
+pub const PACKS: [(&str, &str); 10] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
     ("kotlin", include_str!("../../../rules/kotlin.toml")),
     ("context", include_str!("../../../rules/context.toml")),
+    ("requests-jvm", include_str!("../../../rules/requests-jvm.toml")),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
     ("httpclient", include_str!("../../../rules/httpclient.toml")),

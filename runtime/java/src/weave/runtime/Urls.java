@@ -1,0 +1,42 @@
+package weave.runtime;
+
+import java.net.URI;
+
+/** Addresses without what may be secret, for rules that record them. Nothing here asks the network. */
+public final class Urls {
+    private Urls() {}
+
+    /** The address without user info, and with no value of its query. */
+    public static String clean(URI uri) {
+        if (uri == null) {
+            return null;
+        }
+        String host = uri.getRawAuthority();
+        host = host == null ? "" : "//" + host.substring(host.lastIndexOf('@') + 1);
+        String path = uri.isOpaque() ? "***" : uri.getRawPath();
+        String query = query(uri.getRawQuery());
+        return (uri.getScheme() == null ? "" : uri.getScheme() + ":") + host + (path == null ? "" : path) + (query == null ? "" : "?" + query);
+    }
+
+    /** A query with its names, and {@code ***} for each value. */
+    public static String query(String query) {
+        if (query == null) {
+            return null;
+        }
+        StringBuilder out = new StringBuilder();
+        for (String part : query.split("[&;]", 64)) {
+            int equals = part.indexOf('=');
+            out.append(out.length() == 0 ? "" : "&").append(equals < 0 ? "***" : part.substring(0, equals) + "=***");
+        }
+        return out.toString();
+    }
+
+    /** The port, or that of the scheme; 0 where none is known. */
+    public static int port(URI uri) {
+        if (uri == null) {
+            return 0;
+        }
+        int port = uri.getPort();
+        return port >= 0 ? port : "https".equals(uri.getScheme()) ? 443 : "http".equals(uri.getScheme()) ? 80 : 0;
+    }
+}
