@@ -142,14 +142,15 @@ def judge(score, name, folder, plain, command, ask=told):
                 score.check(f"{name}, {rules} on {version}: the value is recorded", "24" in found, "" if "24" in found else f"{found}")
 
 
-def boot_files(folder, release):
-    """The files of a Spring Boot application: `shop.App`, Spring, the launcher."""
+def boot_files(folder, release, sources=None, more=()):
+    """The files of a Spring Boot application: `shop.App`, Spring, further jars, the launcher."""
     starter, version = BOOT[release]
     libraries = corpora.resolved(release, [f"org.springframework.boot:spring-boot-starter-{starter}:{version}"])
     (loader,) = corpora.maven([f"org.springframework.boot:spring-boot-loader:{version}:jar:"])
-    jars = sorted(libraries.glob("*.jar"))
-    classes = compile(folder / "classes", [*(SOURCES / "boot").glob("*.java"), SOURCES / "Stock.java"], jars)
-    hooks(folder, classes)
+    jars = [*sorted(libraries.glob("*.jar")), *more]
+    classes = compile(folder / "classes", sources or [*(SOURCES / "boot").glob("*.java"), SOURCES / "Stock.java"], jars)
+    if not sources:
+        hooks(folder, classes)
     launcher = fresh(folder / "loader")
     with zipfile.ZipFile(loader) as packed:
         packed.extractall(launcher, [n for n in packed.namelist() if n.endswith(".class")])

@@ -4,18 +4,26 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, boot. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
-tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify.
+tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `boot`: two processes of a Spring Boot jar
+that is woven whole by the packs alone; a request is one trace, from the one to the other and over threads.
 """
 
 import argparse
 import collections
+import json
+import re
+import urllib.error
+import urllib.request
 
 import check_dex
+import corpora
+import layouts
 import otlp
 import values
-from lib import ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
+from lib import ROOT, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
+from servers import Program
 
 SOURCES = ROOT / "tests" / "programs" / "requests"
 KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
@@ -110,7 +118,67 @@ def dex(score, folder):
     judged(score, "dex", trace, folder)
 
 
-EVERY = {"java": java, "dex": dex}
+H2 = "com.h2database:h2:2.2.224:jar:"
+ASKED = ("orders", "pool", "future", "thread", "many", "fail", "nothing")
+
+
+def ask(port, path):
+    """What a server answers: a status and a text."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=otlp.PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, ""
+
+
+def served(java_, jar, folder, name, *options):
+    """A shop that is started, and its port."""
+    home = fresh(folder / name)
+    command = [java_, *options, "-jar", jar, "--server.port=0", "--server.address=127.0.0.1", "--spring.main.banner-mode=off", "--logging.level.root=off"]
+    shop = Program(command, home, "shop", env=values.environment(home / "run.wtrace"), cwd=home)
+    return shop, shop.line()
+
+
+def boot(score, folder):
+    """Two processes of one Spring Boot jar, with all that lies in it woven by the packs alone."""
+    java_ = judges()[max(judges())] / "bin/java"
+    files, manifest = layouts.boot_files(folder, "boot35", [SOURCES / "spring/App.java"], corpora.maven([H2]))
+    plain = layouts.zipped(folder / "shop.jar", files, manifest)
+    woven = folder / "woven.jar"
+    run([weave_binary(), "-q", "--rules", "pack:requests-jvm", "--rules", "pack:context", plain, woven])
+    answers = {}
+    for what, jar in (("plain", plain), ("woven", woven)):
+        back, port = served(java_, jar, folder, f"{what}-back")
+        front, shop = served(java_, jar, folder, f"{what}-front", f"-Dprices=http://127.0.0.1:{port}")
+        try:
+            answers[what] = [ask(shop, f"{path}/7") for path in ASKED]
+        finally:
+            for process in (front.process, back.process):
+                process.terminate()
+                process.wait()
+    score.check("boot: it answers as unwoven", answers["plain"] == answers["woven"] and answers["plain"][0][0] == 200, str(answers["woven"])[:200])
+    logs = "".join((folder / f"woven-{side}/shop.log").read_text() for side in ("front", "back"))
+    score.check("boot: no hook failed", "weave" not in logs, logs[-600:])
+    collector = otlp.Collector(fresh(folder / "collector"))
+    for side in ("front", "back"):
+        otlp.export(folder / f"woven-{side}/run.wtrace", collector, "http/protobuf", "--service", side)
+    collector.stop()
+    spans = collector.spans()
+    for span in spans:
+        span["name"] = f"{span['resource']['service.name']}: {span['name']}"
+    ports = re.compile(r"127\.0\.0\.1:\d+|server.port=\d+|user_agent.original=[^ }]+")
+    text = sorted(ports.sub("..", text) for _, text in trees(spans))
+    (folder / "boot.txt").write_text("\n\n".join(text) + "\n")
+    expected = (SOURCES / "expected_boot.txt").read_text().strip().split("\n\n")
+    score.check("boot: one trace a request, over threads and processes", text == expected, f"{len(text)} trees, see {folder / 'boot.txt'}")
+    score.check("boot: no secret is told", "geheim" not in json.dumps(spans), "")
+    told = json.loads(run([weave_binary(), "report", folder / "woven-front/run.wtrace", "--requests", "--json"]).stdout)
+    found = {row["name"]: row for row in told["requests"]}
+    many = found.get("GET /many/{id}", {})
+    score.check("boot: the report's requests", len(found) >= len(ASKED) and (many.get("repeated") or {}).get("times") == 6, str(many)[:300])
+
+
+EVERY = {"java": java, "dex": dex, "boot": boot}
 
 
 def body():

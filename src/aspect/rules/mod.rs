@@ -34,7 +34,10 @@ pub const PACKS: [(&str, &str); 10] = [
     ("public-api", include_str!("../../../rules/public-api.toml")),
     ("kotlin", include_str!("../../../rules/kotlin.toml")),
     ("context", include_str!("../../../rules/context.toml")),
-    ("requests-jvm", include_str!("../../../rules/requests-jvm.toml")),
+    (
+        "requests-jvm",
+        include_str!("../../../rules/requests-jvm.toml"),
+    ),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
     ("httpclient", include_str!("../../../rules/httpclient.toml")),

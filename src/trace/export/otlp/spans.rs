@@ -1214,7 +1214,7 @@ impl Spans {
                 .push(number("weave.weight", call.weight.into()));
         }
         span.trace_state = self.trace_state(stack, &span.trace_id);
-        span.attributes.extend(values.iter().map(value));
+        span.attributes.extend(values.iter().filter_map(value));
         if !self.ruled(&mut span, call.method, &values, around.len()) {
             return true;
         }
@@ -1356,7 +1356,7 @@ impl Spans {
             if weight > 1 {
                 span.attributes.push(number("weave.weight", weight));
             }
-            span.attributes.extend(values.iter().map(value));
+            span.attributes.extend(values.iter().filter_map(value));
             self.say(&mut span, method, &values);
             let held = (!begun && how != Outcome::Running).then_some(call);
             self.pending.push(Pending { span, method, held });
@@ -1407,9 +1407,13 @@ fn flags_of(span: SpanContext) -> u32 {
     (span.flags & 0xff) as u32 | FLAG_HAS_REMOTE | remote
 }
 
-/// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions.
-fn value(value: &values::Value) -> KeyValue {
-    let key = match value.name.contains('.') && !value.name.contains(['(', ' ']) {
+/// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions, which have no attribute
+/// for what is not there.
+fn value(value: &values::Value) -> Option<KeyValue> {
+    let is_of_conventions = value.name.contains('.') && !value.name.contains(['(', ' ']);
+    let is_missing = matches!(value.data, Data::Null | Data::Missing(_));
+    let key = match is_of_conventions {
+        true if is_missing => return None,
         true => value.name.to_string(),
         false => format!("weave.value.{}", value.name),
     };
@@ -1421,7 +1425,7 @@ fn value(value: &values::Value) -> KeyValue {
         Data::Float(n) => Value::Double(values::widened(n)),
         _ => Value::Text(value.text().into_owned()),
     };
-    attribute(&key, typed)
+    Some(attribute(&key, typed))
 }
 
 impl Visitor for Spans {
