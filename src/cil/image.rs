@@ -133,7 +133,10 @@ impl<'a> Image<'a> {
             let first = text.split(['.', '-', '+']).next().unwrap_or_default();
             !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit()) && text.contains('.')
         };
-        let names = ["AssemblyInformationalVersionAttribute", "AssemblyFileVersionAttribute"];
+        let names = [
+            "AssemblyInformationalVersionAttribute",
+            "AssemblyFileVersionAttribute",
+        ];
         let mut said = names.iter().filter_map(|name| self.assembly_text(name));
         said.find(is_version).or_else(|| self.assembly_version())
     }
@@ -143,14 +146,20 @@ impl<'a> Image<'a> {
         use column::custom_attribute::{PARENT, TYPE, VALUE};
         let metadata = &self.metadata;
         let assembly = encode(&coded::HAS_CUSTOM_ATTRIBUTE, token(table::ASSEMBLY, 1))?;
-        let mut rows = metadata.tables.with_key(table::CUSTOM_ATTRIBUTE, PARENT, assembly);
+        let mut rows = metadata
+            .tables
+            .with_key(table::CUSTOM_ATTRIBUTE, PARENT, assembly);
         rows.find_map(|(_, row)| {
             let ty = metadata.attribute_type(row.get(TYPE))?;
             if !metadata.is_type_named(ty, b"System.Reflection", name.as_bytes()) {
                 return None;
             }
             // II.23.3: a prolog, then the text.
-            let rest = metadata.blobs.get(row.get(VALUE)).ok()?.strip_prefix(&[1, 0])?;
+            let rest = metadata
+                .blobs
+                .get(row.get(VALUE))
+                .ok()?
+                .strip_prefix(&[1, 0])?;
             let (len, size) = compressed(rest)?;
             let text = rest[size..].get(..len as usize)?;
             std::str::from_utf8(text).ok().map(str::to_owned)

@@ -2,8 +2,8 @@
 
 use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
-    Visitor,
+    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::cil::il::insn::op;

@@ -2,8 +2,8 @@
 
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
-    Visitor,
+    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8, u32_at};

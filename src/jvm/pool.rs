@@ -267,7 +267,8 @@ impl<'a> Pool<'a> {
 
     /// What a `MethodHandle` does with its member.
     pub fn handle_kind(&self, index: u16) -> Result<u8> {
-        self.constant(index, tag::METHOD_HANDLE, "MethodHandle")?.u8()
+        self.constant(index, tag::METHOD_HANDLE, "MethodHandle")?
+            .u8()
     }
 
     /// The `NameAndType` of an `InvokeDynamic`.

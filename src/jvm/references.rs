@@ -110,7 +110,9 @@ impl Added {
             return;
         };
         let at = start - class.pool.end();
-        let number = |rest: &[u8], at: usize| u32::from_be_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]]);
+        let number = |rest: &[u8], at: usize| {
+            u32::from_be_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]])
+        };
         let len = number(rest, at + 2);
         let count = u16::from_be_bytes([rest[at + 6], rest[at + 7]]) + self.count;
         rest[at + 2..at + 6].copy_from_slice(&(len + self.entries.len() as u32).to_be_bytes());

@@ -3,8 +3,8 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
-    Visitor,
+    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8};

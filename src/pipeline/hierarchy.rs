@@ -106,7 +106,9 @@ pub(crate) fn build(
     let mut hierarchy = Hierarchy::default();
     let mut catalogs = Catalogs::default();
     let own = matcher.hook_types();
-    let values = VALUES.into_iter().filter(|_| matcher.calls_values() || matcher.asks_for_first());
+    let values = VALUES
+        .into_iter()
+        .filter(|_| matcher.calls_values() || matcher.asks_for_first());
     let switched = SWITCHED.into_iter().filter(|_| matcher.has_switches());
     let wanted = Wanted {
         types: (own.chain(values).chain(switched))

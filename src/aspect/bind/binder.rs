@@ -44,6 +44,8 @@ pub struct Subject<'a> {
     pub keeps_body: Option<&'static str>,
     /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
     pub is_call: bool,
+    /// The method that makes the call, where a hook asks for it.
+    pub caller: Option<&'a str>,
     /// It is a point of a method.
     pub at: Option<&'a AtPoint<'a>>,
     /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
@@ -68,6 +70,7 @@ impl<'a> Subject<'a> {
             adapters,
             keeps_body: None,
             is_call: false,
+            caller: None,
             at: None,
             switched: None,
             texts: &[],
@@ -440,6 +443,9 @@ impl Binder<'_> {
     }
 }
 
+/// At a call: the method that makes it.
+pub const CALLER: &str = "caller";
+
 /// A task that has a result (.NET).
 const TASK_OF: &str = "System.Threading.Tasks.Task`1";
 
@@ -635,7 +641,9 @@ impl<'b> Binding<'b> {
     fn is_late(&self, record: &OwnRecord) -> bool {
         let operands = record.value.operands().iter();
         !self.begins_at_once()
-            || operands.map(|operand| self.known_at(operand)).any(|moment| moment != Moment::Start)
+            || operands
+                .map(|operand| self.known_at(operand))
+                .any(|moment| moment != Moment::Start)
     }
 
     /// What cannot be done in such a method: all but recording what an async method of .NET is called with.
@@ -714,10 +722,9 @@ impl<'b> Binding<'b> {
     fn replacement(&mut self, callee: &Callee) -> Result<Replacement, Misfit> {
         let own = self.aspect.2;
         let written = own.replace.as_ref().expect("the caller has looked");
-        let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
-        if let Some(member) = members.next() {
+        if let Some(place) = asked_for(written) {
             return Err(self.complains(
-                member.place.clone(),
+                place,
                 "chains in a replacement are not there yet".into(),
                 "of",
                 Some("let the hook ask for it".into()),
@@ -796,7 +803,9 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let operands = record.value.operands().iter();
-        let moment = operands.fold(Moment::Start, |all, operand| all.with(self.known_at(operand)));
+        let moment = operands.fold(Moment::Start, |all, operand| {
+            all.with(self.known_at(operand))
+        });
         let moments: &[When] = match moment {
             Moment::Start => &[When::Enter],
             Moment::Exit => &[When::Exit],
@@ -919,14 +928,15 @@ impl<'b> Binding<'b> {
         if self.subject.switched.is_some() {
             meant.push(records.state(keep));
         }
-        self.call_with(&written, &meant, keep).map_err(|misfit| Misfit {
-            title: match misfit.title.contains("cannot become") {
-                true => misfit.title,
-                false => format!("{} cannot be recorded", article(&self.shown(&meant[0]))),
-            },
-            help: None,
-            ..misfit
-        })
+        self.call_with(&written, &meant, keep)
+            .map_err(|misfit| Misfit {
+                title: match misfit.title.contains("cannot become") {
+                    true => misfit.title,
+                    false => format!("{} cannot be recorded", article(&self.shown(&meant[0]))),
+                },
+                help: None,
+                ..misfit
+            })
     }
 
     /// When a value is known, with all that it is made of.
@@ -946,7 +956,9 @@ impl<'b> Binding<'b> {
     /// Whether an operand is a part of a value that is recorded at the end, and is asked for at the start. What needs no calls is
     /// kept anyhow.
     pub(super) fn is_early_part(&self, operand: &HookOperand) -> bool {
-        let asks = !(operand.members.is_empty() && operand.word.inner().is_empty());
+        let asks = !operand.members.is_empty()
+            || !operand.word.inner().is_empty()
+            || matches!(operand.word, Word::Call(_));
         self.early.as_ref().is_some_and(|early| !early.is_over)
             && self.when != When::Enter
             && asks
@@ -963,7 +975,9 @@ impl<'b> Binding<'b> {
     ) -> Result<Meant, Misfit> {
         let known = |early: &Early| {
             let mut known = early.known.iter();
-            known.find(|(at, _)| at == place).map(|(_, meant)| meant.clone())
+            known
+                .find(|(at, _)| at == place)
+                .map(|(_, meant)| meant.clone())
         };
         if let Some(known) = self.early.as_ref().and_then(known) {
             return Ok(known);
@@ -1319,7 +1333,9 @@ impl<'b> Binding<'b> {
                     place.clone(),
                     format!("`{word}` of the method that calls is not there yet at a call"),
                     "of",
-                    Some("at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`".into()),
+                    Some(
+                        "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`".into(),
+                    ),
                 ))
             }
             Word::Target if !is_call => Err(self.complains(
@@ -1359,6 +1375,9 @@ impl<'b> Binding<'b> {
                     Some("`?` behind it makes it null or zero there"),
                 ),
             },
+            Word::Named(name) if is_call && name == CALLER => {
+                text(self.subject.caller.unwrap_or_default())
+            }
             Word::Named(name) => {
                 let mut parameters = signature.parameters.iter();
                 match parameters.position(|p| p.name.as_deref() == Some(name)) {
@@ -2037,6 +2056,16 @@ fn listed(bound: &Option<Arc<Bound>>) -> String {
     format!(
         "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"
     )
+}
+
+/// Where a hook takes something that calls of its own give: a chain, or what a static method returns.
+fn asked_for(written: &OwnHook) -> Option<Range<usize>> {
+    let mut operands = written.call.operands.iter().zip(&written.operands);
+    operands.find_map(|(operand, place)| match operand.members.first() {
+        Some(member) => Some(member.place.clone()),
+        None => (!operand.word.inner().is_empty() || matches!(operand.word, Word::Call(_)))
+            .then(|| place.clone()),
+    })
 }
 
 /// When a value is known.

@@ -223,7 +223,10 @@ impl Link {
 
     /// The types of its method's parameters.
     pub fn parameters(&self) -> Vec<Ty> {
-        self.arguments().iter().map(|argument| argument.to.clone()).collect()
+        self.arguments()
+            .iter()
+            .map(|argument| argument.to.clone())
+            .collect()
     }
 }
 

@@ -120,7 +120,8 @@ impl<'b> Binding<'b> {
             _ => None,
         };
         let mut types = values.iter().map(|(value, _)| ty_of(value));
-        let ty = (types.next().flatten()).filter(|first| types.all(|ty| ty.as_ref() == Some(first)));
+        let ty =
+            (types.next().flatten()).filter(|first| types.all(|ty| ty.as_ref() == Some(first)));
         let mut values = values.into_iter().rev();
         let Some((mut rest, _)) = values.next() else {
             return Ok((Meant::Nothing, None));
@@ -265,8 +266,13 @@ impl<'b> Binding<'b> {
             let owner = link.owner.name().unwrap_or_default();
             let known = self.binder.catalog.members(owner);
             known.is_some_and(|known| {
-                let named = known.members.iter().filter(|member| *member.name == *link.name);
-                let hidden = named.into_iter().any(|member| member.access != Access::Public);
+                let named = known
+                    .members
+                    .iter()
+                    .filter(|member| *member.name == *link.name);
+                let hidden = named
+                    .into_iter()
+                    .any(|member| member.access != Access::Public);
                 package_of(owner) == package && (known.access != Access::Public || hidden)
             })
         };
@@ -422,17 +428,32 @@ impl<'b> Binding<'b> {
                 None,
             ),
             Found::Hidden(owner, Some(access)) => {
-                let title = format!("`{member}` of `{}` is {}", dots(owner), self.word_of(access));
+                let title = format!(
+                    "`{member}` of `{}` is {}",
+                    dots(owner),
+                    self.word_of(access)
+                );
                 let help = match access {
-                    Access::Private => "no other class sees it, and what rules ask for is asked for by one",
-                    _ => "what rules ask for is asked for in the package or assembly of the method that matches",
+                    Access::Private => {
+                        "no other class sees it, and what rules ask for is asked for by one"
+                    }
+                    _ => {
+                        "what rules ask for is asked for in the package or assembly of the method that matches"
+                    }
                 };
                 wrong(title, Some(help.to_owned()))
             }
             Found::Unfit(members) => {
-                let there: Vec<String> = members.iter().map(|there| self.shown_member(there)).collect();
+                let there: Vec<String> = members
+                    .iter()
+                    .map(|there| self.shown_member(there))
+                    .collect();
                 wrong(
-                    format!("no `{}` of {} takes these constants", member.name, article(shown)),
+                    format!(
+                        "no `{}` of {} takes these constants",
+                        member.name,
+                        article(shown)
+                    ),
                     Some(format!("there is {}", there.join(", "))),
                 )
             }
@@ -480,7 +501,11 @@ impl<'b> Binding<'b> {
 
     /// A method as messages show it.
     fn shown_member(&self, member: &Member) -> String {
-        let types: Vec<String> = member.parameters.iter().map(|ty| self.shown_type(ty)).collect();
+        let types: Vec<String> = member
+            .parameters
+            .iter()
+            .map(|ty| self.shown_type(ty))
+            .collect();
         format!("{}({})", member.name, types.join(", "))
     }
 
@@ -500,12 +525,21 @@ impl<'b> Binding<'b> {
             (None, true) => self.said(&member.name),
             (None, false) => match catalog.of_simple_name(&member.name) {
                 [one] => catalog.members(one).map(|known| known.ty.clone()),
-                [] => self.said(&member.name).filter(|ty| ty.name().is_none_or(|name| name.contains('.'))),
+                [] => self
+                    .said(&member.name)
+                    .filter(|ty| ty.name().is_none_or(|name| name.contains('.'))),
                 several => {
-                    let names: Vec<String> = several.iter().take(5).map(|name| format!("`{}`", dots(name))).collect();
+                    let names: Vec<String> = several
+                        .iter()
+                        .take(5)
+                        .map(|name| format!("`{}`", dots(name)))
+                        .collect();
                     return wrong(
                         format!("several types are called `{}`", member.name),
-                        Some(format!("there are {}: write all of the name", names.join(", "))),
+                        Some(format!(
+                            "there are {}: write all of the name",
+                            names.join(", ")
+                        )),
                     );
                 }
             },
@@ -519,13 +553,20 @@ impl<'b> Binding<'b> {
         if let Some(known) = to.name().and_then(|name| catalog.members(name))
             && !self.sees_type(known)
         {
-            return wrong(format!("`{}` is not public", dots(to.name().unwrap_or_default())), None);
+            return wrong(
+                format!("`{}` is not public", dots(to.name().unwrap_or_default())),
+                None,
+            );
         }
         Ok(cast_to(&to))
     }
 
     /// The constants of a link as what a method takes, and how well they fit.
-    fn constants(&self, member: &MemberName, parameters: &[Ty]) -> Option<(Vec<Fit>, Box<[Constant]>)> {
+    fn constants(
+        &self,
+        member: &MemberName,
+        parameters: &[Ty],
+    ) -> Option<(Vec<Fit>, Box<[Constant]>)> {
         let arguments = member.arguments();
         if arguments.len() != parameters.len() {
             return None;
@@ -723,7 +764,10 @@ fn boxed_as(ty: &Ty, object: &Ty) -> Link {
 /// As a chain's name has it.
 fn shown_link(link: &Link) -> Option<String> {
     let constants = |all: &[Constant]| {
-        let shown: Vec<String> = all.iter().map(|constant| constant.value.to_string()).collect();
+        let shown: Vec<String> = all
+            .iter()
+            .map(|constant| constant.value.to_string())
+            .collect();
         shown.join(", ")
     };
     let (name, property) = match link.name.strip_prefix("get_") {

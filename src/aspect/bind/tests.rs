@@ -5,8 +5,8 @@ use super::functional::{Function, Interface};
 use super::misfit;
 use super::site::{Passed, Redirect, Where};
 use super::ty::{Language, Named, Parameter, Prim, Signature, Ty};
-use crate::aspect::joinpoint::{Access, CallHow};
 use crate::aspect::joinpoint::Callee;
+use crate::aspect::joinpoint::{Access, CallHow};
 use crate::aspect::point::{Point, PointKind};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
@@ -343,7 +343,10 @@ fn chains_are_calls_in_front_of_the_hook() {
 
 /// A method that gets a request, and another object.
 fn serve() -> Signature {
-    signature(Some("app/Db"), &format!("(Lapp/Request;, Llib/Far;, {OBJECT}){STRING}"))
+    signature(
+        Some("app/Db"),
+        &format!("(Lapp/Request;, Llib/Far;, {OBJECT}){STRING}"),
+    )
 }
 
 fn recorded(values: &str) -> Result<Bound, String> {
@@ -363,7 +366,10 @@ fn constants_are_values_and_arguments_of_links() {
     let taken: Vec<String> = (bound.enter.iter())
         .map(|call| call.hook.parameters[0].shown(Language::Java))
         .collect();
-    assert_eq!(taken, ["String", "int", "long", "boolean", "Object", "double"]);
+    assert_eq!(
+        taken,
+        ["String", "int", "long", "boolean", "Object", "double"]
+    );
     let links = |value: &str| {
         let bound = recorded(&format!("\"v = {value}\"")).unwrap();
         bound.enter[0].hook.links.last().unwrap().clone()
@@ -372,12 +378,21 @@ fn constants_are_values_and_arguments_of_links() {
     assert_eq!(link.arguments()[0].value, ConstantValue::Text("a b".into()));
     // The overload that fits best.
     assert_eq!(links("arg(0).at(1)").result, Ty::class("java/lang/String"));
-    assert_eq!(links("arg(0).at(5_000_000_000)").result, Ty::Prim(Prim::I32));
+    assert_eq!(
+        links("arg(0).at(5_000_000_000)").result,
+        Ty::Prim(Prim::I32)
+    );
     let link = links("arg(0).any(true, 2)");
     assert_eq!(link.arguments()[0].boxed, Some(Prim::Bool));
-    assert_eq!(link.arguments()[1].value, ConstantValue::Double(2f64.to_bits()));
+    assert_eq!(
+        link.arguments()[1].value,
+        ConstantValue::Double(2f64.to_bits())
+    );
     let wrong = recorded("\"v = arg(0).header(1)\"").unwrap_err();
-    assert!(wrong.contains("no `header` of an `app.Request` takes these constants"), "{wrong}");
+    assert!(
+        wrong.contains("no `header` of an `app.Request` takes these constants"),
+        "{wrong}"
+    );
     assert!(wrong.contains("there is header(String)"), "{wrong}");
     // Two that differ in constants alone are two adapters.
     let bound = recorded("\"a = arg(0).header('a')\", \"b = arg(0).header('b')\"").unwrap();
@@ -402,15 +417,25 @@ fn values_are_made_of_calls_and_of_the_first_that_is_there() {
         .map(str::trim)
     );
     // What a chain of a number does not reach is null: it is an object in the chain.
-    let port = bound.enter.iter().find(|call| *call.hook.name == *"port()").unwrap();
+    let port = bound
+        .enter
+        .iter()
+        .find(|call| *call.hook.name == *"port()")
+        .unwrap();
     assert_eq!(port.hook.result, Ty::class(&OBJECT[1..OBJECT.len() - 1]));
     // All of a type: that type.
-    let cast = bound.enter.iter().find(|call| call.hook.name.starts_with("(java")).unwrap();
+    let cast = bound
+        .enter
+        .iter()
+        .find(|call| call.hook.name.starts_with("(java"))
+        .unwrap();
     assert_eq!(cast.hook.result, Ty::class("java/lang/String"));
     let hook = enter("acme.Sql.Log.begin(this, first(sql.trim(), 'x'))").unwrap();
     assert_eq!(
         shown_of(&hook),
-        ["enter: acme.Sql$Log.begin(Object, String) gets this, first(arg(0).trim(), 'x').(java.lang.String)"]
+        [
+            "enter: acme.Sql$Log.begin(Object, String) gets this, first(arg(0).trim(), 'x').(java.lang.String)"
+        ]
     );
     let wrong = recorded("\"v = acme.Sql.Log.clean(acme.Sql.Log.mark())\"").unwrap_err();
     assert!(wrong.starts_with("`mark` returns nothing"), "{wrong}");
@@ -419,19 +444,43 @@ fn values_are_made_of_calls_and_of_the_first_that_is_there() {
 #[test]
 fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
     let bound = recorded("\"status = end(arg(0).port())\"").unwrap();
-    assert_eq!((bound.records.enter, bound.records.exit, bound.records.exception), (0, 2, 2));
+    assert_eq!(
+        (
+            bound.records.enter,
+            bound.records.exit,
+            bound.records.exception
+        ),
+        (0, 2, 2)
+    );
     assert_eq!(bound.values[..], ["status".into()], "one value");
     assert_eq!(bound.keep.args[..], [0]);
     // Its other parts are read at the start.
     let bound = recorded("\"host = first(arg(0).header('a'), end(arg(0).path))\"").unwrap();
-    assert_eq!((bound.records.enter, bound.records.exit, bound.records.exception), (1, 3, 3));
+    assert_eq!(
+        (
+            bound.records.enter,
+            bound.records.exit,
+            bound.records.exception
+        ),
+        (1, 3, 3)
+    );
     assert_eq!(bound.lasting().iter().filter(|lasts| **lasts).count(), 1);
     let bound = recorded("\"v = acme.Sql.Log.clean(result)\"").unwrap();
     assert_eq!((bound.records.exit, bound.records.exception), (2, 0));
     let wrong = recorded("\"v = first(result, exception)\"").unwrap_err();
-    assert!(wrong.contains("`result` and `exception` never have values together"), "{wrong}");
-    let wrong = bind("[[aspect]]\nexit = \"acme.Sql.Log.failed(end(arg(0)))\"", &serve()).unwrap_err();
-    assert!(wrong.contains("`end(..)` is of values that are recorded"), "{wrong}");
+    assert!(
+        wrong.contains("`result` and `exception` never have values together"),
+        "{wrong}"
+    );
+    let wrong = bind(
+        "[[aspect]]\nexit = \"acme.Sql.Log.failed(end(arg(0)))\"",
+        &serve(),
+    )
+    .unwrap_err();
+    assert!(
+        wrong.contains("`end(..)` is of values that are recorded"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -454,7 +503,10 @@ fn fields_are_read_where_they_can_be_seen() {
     assert!(wrong("arg(0).secret").contains("`secret` of `app.Request` is private"));
     assert!(wrong("arg(1).inside").contains("`inside` of `lib.Far` is of its package alone"));
     let missing = wrong("arg(0).port");
-    assert!(missing.contains("has no field `port`") && missing.contains("a method is `port()`"), "{missing}");
+    assert!(
+        missing.contains("has no field `port`") && missing.contains("a method is `port()`"),
+        "{missing}"
+    );
 }
 
 #[test]
@@ -463,9 +515,18 @@ fn an_object_is_taken_as_another_type() {
         let bound = recorded(&format!("\"v = {value}\""))?;
         Ok::<_, String>(bound.enter[0].hook.name.to_string())
     };
-    assert_eq!(chain("((app.Request)arg(2)).port()").unwrap(), "(app.Request).port()");
-    assert_eq!(chain("((Request)arg(2)).path").unwrap(), "(app.Request).path");
-    assert_eq!(chain("((java.util.List)arg(2)).size()").unwrap(), "(java.util.List).size()");
+    assert_eq!(
+        chain("((app.Request)arg(2)).port()").unwrap(),
+        "(app.Request).port()"
+    );
+    assert_eq!(
+        chain("((Request)arg(2)).path").unwrap(),
+        "(app.Request).path"
+    );
+    assert_eq!(
+        chain("((java.util.List)arg(2)).size()").unwrap(),
+        "(java.util.List).size()"
+    );
     let wrong = |value: &str| chain(value).unwrap_err();
     assert!(wrong("((Nobody)arg(2)).port()").contains("nothing says what `Nobody` is"));
     assert!(wrong("((app.Request)arg(0).port()).port()").contains("is no object"));

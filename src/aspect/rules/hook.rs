@@ -130,10 +130,13 @@ impl HookOperand {
 
     /// The calls of static methods in it.
     pub fn calls(&self) -> Vec<&HookCall> {
-        let calls = self.parts().into_iter().filter_map(|part| match &part.word {
-            Word::Call(call) => Some(&**call),
-            _ => None,
-        });
+        let calls = self
+            .parts()
+            .into_iter()
+            .filter_map(|part| match &part.word {
+                Word::Call(call) => Some(&**call),
+                _ => None,
+            });
         calls.collect()
     }
 
@@ -142,7 +145,9 @@ impl HookOperand {
         for member in &mut self.members {
             each(&mut member.place);
             if let MemberKind::Method(arguments) = &mut member.kind {
-                arguments.iter_mut().for_each(|argument| each(&mut argument.place));
+                arguments
+                    .iter_mut()
+                    .for_each(|argument| each(&mut argument.place));
             }
         }
         if let Word::Call(call) = &mut self.word {
@@ -315,7 +320,10 @@ fn is_chain(name: &str, rest: &str) -> bool {
     let mut parts = name.split('.');
     let first = parts.next().unwrap_or_default();
     let is_small = first.starts_with(char::is_lowercase) && parts.count() == 1;
-    let mut behind = Reader { at: 1, ..Reader::new(rest) };
+    let mut behind = Reader {
+        at: 1,
+        ..Reader::new(rest)
+    };
     WORDS.iter().any(|(word, _)| *word == first) || is_small && behind.constants().is_ok()
 }
 
@@ -493,7 +501,11 @@ impl<'t> Reader<'t> {
             }
         }
         if all.len() > MAX_OPERANDS {
-            return Err(wrong(start..self.at, "`first` takes 255 values at most", ""));
+            return Err(wrong(
+                start..self.at,
+                "`first` takes 255 values at most",
+                "",
+            ));
         }
         let one = |mut all: Vec<HookOperand>| Box::new(all.remove(0));
         Ok(match name {
@@ -1175,7 +1187,9 @@ mod tests {
         for member in &operand.members {
             text.push('.');
             match &member.kind {
-                MemberKind::Method(arguments) => text.push_str(&format!("{}({})", member.name, all(arguments))),
+                MemberKind::Method(arguments) => {
+                    text.push_str(&format!("{}({})", member.name, all(arguments)))
+                }
                 _ => text.push_str(&member.to_string()),
             }
         }
@@ -1234,7 +1248,11 @@ mod tests {
             (text[e.span].to_owned(), e.message)
         };
         let is = |text: &str, place: &str, message: &str| {
-            assert_eq!(wrong(text), (place.to_owned(), message.to_owned()), "{text}");
+            assert_eq!(
+                wrong(text),
+                (place.to_owned(), message.to_owned()),
+                "{text}"
+            );
         };
         is("first(duration)", "duration", "this is not recorded");
         is("end(arg(0), arg(1))", ",", "expected `)`");

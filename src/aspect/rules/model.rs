@@ -177,7 +177,10 @@ impl OwnHooks {
             Word::Call(call) => Some((&**call, true)),
             _ => None,
         });
-        hooks.map(|hook| (&hook.call, false)).chain(values).chain(inner)
+        hooks
+            .map(|hook| (&hook.call, false))
+            .chain(values)
+            .chain(inner)
     }
 
     /// The names of parameters that methods may lack, each once: `sql?`.

@@ -168,7 +168,12 @@ fn accessors(
             let columns = [token_row(ty), owner];
             importer.additions().row(table::NESTED_CLASS, &columns)?;
         }
-        let method = add_row(image, &format!("{}{number}", link.name), &signature, importer)?;
+        let method = add_row(
+            image,
+            &format!("{}{number}", link.name),
+            &signature,
+            importer,
+        )?;
         importer.add_accessor(link, method);
         all.push(Adapter {
             method: token_row(method),

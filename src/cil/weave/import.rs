@@ -856,8 +856,7 @@ impl<'m, 'a> Importer<'m, 'a> {
             let row = metadata.tables.row(table::FIELD, number).ok()?;
             let is_named = (metadata.strings).is(row.get(NAME), link.name.as_bytes());
             let holds = || scanned::own_field(self.image, ty, row.get(SIGNATURE));
-            (is_named && holds() == Some(link.result.clone()))
-                .then(|| token(table::FIELD, number))
+            (is_named && holds() == Some(link.result.clone())).then(|| token(table::FIELD, number))
         })
     }
 

@@ -408,7 +408,10 @@ pub(crate) fn move_result(width: Width) -> u8 {
 /// How many registers the links of a chain need for an object with constants.
 fn room_for_links(hook: &Hook) -> u32 {
     let words = |constant: &Constant| Width::of(descriptor(&constant.pushed())[0]).words();
-    let with_constants = hook.links.iter().filter(|link| !link.arguments().is_empty());
+    let with_constants = hook
+        .links
+        .iter()
+        .filter(|link| !link.arguments().is_empty());
     let needs = with_constants.map(|link| 1 + link.arguments().iter().map(words).sum::<u32>());
     needs.max().unwrap_or_default()
 }
