@@ -1,7 +1,7 @@
 //! The plan: which methods of one artifact get which advice and which id, and why others do not.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::bind::binder::{AtPoint, Binder, Meets, Subject};
+use crate::aspect::bind::binder::{AtPoint, Binder, CALLER, Meets, Subject};
 use crate::aspect::bind::call::{Bound, Convert};
 use crate::aspect::bind::catalog::Leaves;
 use crate::aspect::bind::misfit::Misfit;
@@ -357,7 +357,7 @@ pub struct Planner<'a> {
     /// What binds own hooks.
     own: Option<Own<'a>>,
     /// What is called instead of methods that aspects mean; none where something does not fit.
-    redirects: FxHashMap<(Callee, Vec<u32>), Option<u32>>,
+    redirects: FxHashMap<Called, Option<u32>>,
     /// What is called at points that an aspect means, for methods whose objects are of a type; none where something does not fit.
     points: FxHashMap<(Point, u32, Option<Ty>), Option<Range<u32>>>,
     /// The aspects as switches, by their numbers; none where there is nothing to switch.
@@ -555,13 +555,21 @@ impl Planner<'_> {
                 }
                 Ok(callee) => {
                     let aspects: Vec<u32> = meant.iter().map(|(aspect, ..)| *aspect).collect();
-                    let key = (callee, aspects);
+                    let asks =
+                        |(.., own): &Meets<'_>| asks_for(own, &Word::Named(CALLER.to_owned()));
+                    // Calls of one method go to one place, unless they are told apart.
+                    let caller = meant
+                        .iter()
+                        .any(asks)
+                        .then(|| format!("{}.{}", self.name.replace('/', "."), method.name));
+                    let key = (callee, aspects, caller);
                     let redirect = match redirects.get(&key) {
                         Some(&known) => known,
                         None => {
                             let signature = key.0.signature();
                             let subject = Subject {
                                 is_call: true,
+                                caller: key.2.as_deref(),
                                 texts: self.matcher.matcher().texts(),
                                 ..Subject::new(
                                     (site.ty, site.method),
@@ -1010,6 +1018,9 @@ fn without_casts(
         .take(1)
         .collect())
 }
+
+/// A method that is called, the aspects that mean the call, and who makes it, where one of them asks for that.
+type Called = (Callee, Vec<u32>, Option<String>);
 
 /// Whether some hook takes this.
 fn asks_for(hooks: &OwnHooks, word: &Word) -> bool {

@@ -4,8 +4,9 @@ use crate::aspect::structs::Structs;
 use crate::cil::cli_header::CliHeader;
 use crate::cil::il::body::Body;
 use crate::cil::metadata::Metadata;
-use crate::cil::metadata::schema::{column, table};
-use crate::cil::metadata::tables::token;
+use crate::cil::metadata::heaps::compressed;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::tables::{encode, token};
 use crate::cil::native::{self, Native};
 use crate::cil::pe::{Pe, directory};
 use crate::error::Result;
@@ -123,6 +124,46 @@ impl<'a> Image<'a> {
         let [a, b, c, d] =
             [MAJOR_VERSION, MINOR_VERSION, BUILD_NUMBER, REVISION_NUMBER].map(|c| row.get(c));
         Some(format!("{a}.{b}.{c}.{d}"))
+    }
+
+    /// The version of the package that the assembly is of, as builds write it: its informational version, else its file's, else its own,
+    /// which many libraries keep through all minor versions.
+    pub fn package_version(&self) -> Option<String> {
+        let is_version = |text: &String| {
+            let first = text.split(['.', '-', '+']).next().unwrap_or_default();
+            !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit()) && text.contains('.')
+        };
+        let names = [
+            "AssemblyInformationalVersionAttribute",
+            "AssemblyFileVersionAttribute",
+        ];
+        let mut said = names.iter().filter_map(|name| self.assembly_text(name));
+        said.find(is_version).or_else(|| self.assembly_version())
+    }
+
+    /// The text that an attribute of `System.Reflection` on the assembly gets.
+    fn assembly_text(&self, name: &str) -> Option<String> {
+        use column::custom_attribute::{PARENT, TYPE, VALUE};
+        let metadata = &self.metadata;
+        let assembly = encode(&coded::HAS_CUSTOM_ATTRIBUTE, token(table::ASSEMBLY, 1))?;
+        let mut rows = metadata
+            .tables
+            .with_key(table::CUSTOM_ATTRIBUTE, PARENT, assembly);
+        rows.find_map(|(_, row)| {
+            let ty = metadata.attribute_type(row.get(TYPE))?;
+            if !metadata.is_type_named(ty, b"System.Reflection", name.as_bytes()) {
+                return None;
+            }
+            // II.23.3: a prolog, then the text.
+            let rest = metadata
+                .blobs
+                .get(row.get(VALUE))
+                .ok()?
+                .strip_prefix(&[1, 0])?;
+            let (len, size) = compressed(rest)?;
+            let text = rest[size..].get(..len as usize)?;
+            std::str::from_utf8(text).ok().map(str::to_owned)
+        })
     }
 
     /// The version of .NET that the assembly is compiled against, as far as its references tell: 0 for .NET Standard, and for .NET Framework.

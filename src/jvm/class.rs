@@ -4,8 +4,11 @@ use crate::aspect::joinpoint::EachName;
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Kind, Result};
 use crate::jvm::pool::{Known, Pool, tag};
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::borrow::Cow;
+use std::hash::BuildHasher;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// First bytes of every class file.
 pub const MAGIC: [u8; 4] = [0xca, 0xfe, 0xba, 0xbe];
@@ -40,6 +43,8 @@ pub struct Class<'a> {
     pub(crate) methods: Vec<MethodInfo>,
     /// The attributes of the class: their count's offset.
     pub(crate) attributes: usize,
+    /// Its bootstrap methods, once somebody asks.
+    bootstraps: OnceLock<Bootstraps>,
 }
 
 /// A `method_info` in place.
@@ -98,6 +103,61 @@ pub fn attributes<'a>(
         each(Attribute { name, start, data })?;
     }
     Ok(cursor.position())
+}
+
+fn hash_of(name: &[u8], descriptor: &[u8]) -> u64 {
+    FxBuildHasher.hash_one((name, descriptor))
+}
+
+impl Bootstraps {
+    /// Whether the class has such a method, and no other code names it.
+    pub fn is_body(&self, name: &[u8], descriptor: &[u8]) -> bool {
+        self.bodies.contains(&hash_of(name, descriptor))
+    }
+}
+
+/// What makes functions of methods.
+#[derive(Default)]
+pub struct Bootstraps {
+    /// Where the `BootstrapMethods` attribute lies, if there is one.
+    pub start: Option<usize>,
+    /// Where each of its entries lies.
+    pub entries: Box<[u32]>,
+    /// The methods that are private or made by compilers, as the bodies of lambdas are: hashes of their names and descriptors.
+    bodies: FxHashSet<u64>,
+}
+
+fn bootstraps(class: &Class<'_>) -> Bootstraps {
+    let (mut start, mut all) = (None, Vec::new());
+    let read = attributes(class.bytes, class.attributes, |a| {
+        if class.pool.utf8(a.name)? != b"BootstrapMethods" {
+            return Ok(());
+        }
+        start = Some(a.offset() - 6);
+        let mut cursor = Cursor::new(a.data);
+        for _ in 0..cursor.be_u16()? {
+            all.push((a.offset() + cursor.position()) as u32);
+            cursor.be_u16()?;
+            let arguments = usize::from(cursor.be_u16()?);
+            cursor.take(2 * arguments)?;
+        }
+        Ok(())
+    });
+    // Whoever needs what cannot be read reports it.
+    if read.is_err() {
+        return Bootstraps::default();
+    }
+    let hidden = (class.methods.iter())
+        .filter(|method| method.access & (flag::PRIVATE | flag::SYNTHETIC) != 0);
+    let bodies = hidden.filter_map(|method| {
+        let name = class.pool.utf8(method.name).ok()?;
+        Some(hash_of(name, class.pool.utf8(method.descriptor).ok()?))
+    });
+    Bootstraps {
+        start,
+        entries: all.into(),
+        bodies: bodies.collect(),
+    }
 }
 
 impl<'a> Class<'a> {
@@ -173,6 +233,7 @@ impl<'a> Class<'a> {
             this_class,
             methods,
             attributes: class_attributes,
+            bootstraps: OnceLock::new(),
         })
     }
 
@@ -186,6 +247,16 @@ impl<'a> Class<'a> {
             Ok(())
         })?;
         Ok(fields)
+    }
+
+    /// What makes functions of methods.
+    pub fn bootstraps(&self) -> &Bootstraps {
+        self.bootstraps.get_or_init(|| bootstraps(self))
+    }
+
+    /// Its name as it is written.
+    pub fn name_bytes(&self) -> Result<&'a [u8]> {
+        self.pool.class_name(self.this_class)
     }
 
     /// Shows flags, name and descriptor of each field.

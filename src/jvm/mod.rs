@@ -25,6 +25,7 @@ mod place;
 mod points;
 mod pool;
 mod redirect;
+mod references;
 mod scan;
 pub mod serial;
 mod signature;

@@ -46,7 +46,10 @@ pub fn put<'a>(
     insertions: &mut Insertions,
 ) -> Result<()> {
     let sites: Vec<Site<'_>> = (calls.iter())
-        .filter(|(_, redirect)| may_fail(redirect))
+        // A reference is looked at where it is made.
+        .filter(|(call, redirect)| {
+            may_fail(redirect) && original[call.at as usize] != op::INVOKEDYNAMIC
+        })
         .map(|(call, redirect)| {
             let at = call.at as usize;
             Site {

@@ -265,6 +265,19 @@ impl<'a> Pool<'a> {
         cursor.be_u16()
     }
 
+    /// What a `MethodHandle` does with its member.
+    pub fn handle_kind(&self, index: u16) -> Result<u8> {
+        self.constant(index, tag::METHOD_HANDLE, "MethodHandle")?
+            .u8()
+    }
+
+    /// The `NameAndType` of an `InvokeDynamic`.
+    pub fn name_and_type(&self, index: u16) -> Result<u16> {
+        let mut cursor = self.constant(index, tag::INVOKE_DYNAMIC, "InvokeDynamic")?;
+        cursor.be_u16()?;
+        cursor.be_u16()
+    }
+
     /// The name of a `Module`.
     pub fn module_name(&self, index: u16) -> Result<&'a [u8]> {
         let name = self.constant(index, tag::MODULE, "Module")?.be_u16()?;

@@ -28,11 +28,11 @@ use crate::jvm::insn::op;
 use crate::jvm::lower;
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::write::{NEWEST_MAJOR, Scratch, weave};
-use crate::jvm::{nulls, place, points, scan};
+use crate::jvm::{nulls, place, points, references, scan};
 use rustc_hash::FxHashMap;
 
-/// Most constants that a redirected call adds: those of a method, and its class's two.
-const MAX_ADDITIONS: u16 = 6;
+/// Most constants that a redirected call adds: those of a method, its class's two, and those that make a function of it.
+const MAX_ADDITIONS: u16 = 8;
 
 /// A class with redirected calls.
 pub struct WithRedirects {
@@ -146,6 +146,7 @@ fn in_place(
     additions.reset(&class.pool);
     let mut rest = class.bytes[class.pool.end()..].to_vec();
     let mut kept = Vec::with_capacity(calls.len());
+    let mut references = references::Added::default();
     // The new objects of the method at hand.
     let mut made: Option<(u32, Vec<points::New>)> = None;
     for call in calls {
@@ -157,8 +158,21 @@ fn in_place(
             left.push((call, Reason::PoolFull));
             continue;
         }
-        kept.push(call);
         let redirect = &plan.redirects[call.redirect as usize];
+        let at = code.offset + call.at as usize - class.pool.end();
+        if rest[at] == op::INVOKEDYNAMIC && redirect.placed.is_none() {
+            let called = called(class, redirect, &mut additions);
+            let dynamic = u16::from_be_bytes([rest[at + 1], rest[at + 2]]);
+            match references.put(class, dynamic, called, &mut additions)? {
+                Some(dynamic) => {
+                    rest[at + 1..at + 3].copy_from_slice(&dynamic.to_be_bytes());
+                    kept.push(call);
+                }
+                None => left.push((call, Reason::PoolFull)),
+            }
+            continue;
+        }
+        kept.push(call);
         match placed(plan, &call) {
             Some(placed) if placed.when != Where::Replace => continue,
             Some(placed) if placed.point.kind == PointKind::New => {
@@ -185,6 +199,7 @@ fn in_place(
         rest[at + 1..at + 3].copy_from_slice(&called.to_be_bytes());
         rest[at + 3..at + len].fill(op::NOP);
     }
+    references.finish(class, &mut rest);
     let mut bytes = Vec::new();
     if !kept.is_empty() {
         put_class(class, &additions, &rest, &mut bytes);

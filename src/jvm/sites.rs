@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::insn::{self, Insn, op};
 use crate::jvm::pool::tag;
+use crate::jvm::references;
 use crate::jvm::signature;
 
 /// Longest descriptor of a method instead of another (JVMS 4.4.7).
@@ -79,9 +80,17 @@ pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'
             op::INVOKESPECIAL => Some(Err(Reason::CallOfSuper)),
             _ => None,
         };
-        if let Some(how) = how {
-            let at = pc as usize;
-            let index = u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]);
+        let at = pc as usize;
+        let constant = || u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]);
+        let called = match (how, insn.opcode) {
+            (Some(how), _) => Some((how, constant())),
+            (None, op::INVOKEDYNAMIC) => {
+                let reference = references::reference(class, constant())?;
+                reference.map(|reference| (Ok(reference.how), reference.member))
+            }
+            _ => None,
+        };
+        if let Some((how, index)) = called {
             let (owner, name, descriptor) = class.pool.member(index)?;
             // Constructors are no methods.
             if !name.starts_with(b"<") {

@@ -45,6 +45,8 @@ pub struct Subject<'a> {
     pub keeps_body: Option<&'static str>,
     /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
     pub is_call: bool,
+    /// The method that makes the call, where a hook asks for it.
+    pub caller: Option<&'a str>,
     /// It is a point of a method.
     pub at: Option<&'a AtPoint<'a>>,
     /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
@@ -71,6 +73,7 @@ impl<'a> Subject<'a> {
             adapters,
             keeps_body: None,
             is_call: false,
+            caller: None,
             at: None,
             switched: None,
             span: None,
@@ -460,6 +463,9 @@ impl Binder<'_> {
     }
 }
 
+/// At a call: the method that makes it.
+pub const CALLER: &str = "caller";
+
 /// A task that has a result (.NET).
 const TASK_OF: &str = "System.Threading.Tasks.Task`1";
 
@@ -810,10 +816,9 @@ impl<'b> Binding<'b> {
     fn replacement(&mut self, callee: &Callee) -> Result<Replacement, Misfit> {
         let own = self.aspect.2;
         let written = own.replace.as_ref().expect("the caller has looked");
-        let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
-        if let Some(member) = members.next() {
+        if let Some(place) = asked_for(written) {
             return Err(self.complains(
-                member.place.clone(),
+                place,
                 "chains in a replacement are not there yet".into(),
                 "of",
                 Some("let the hook ask for it".into()),
@@ -1023,7 +1028,9 @@ impl<'b> Binding<'b> {
     /// Whether an operand is a part of a value that is recorded at the end, and is asked for at the start. What needs no calls is
     /// kept anyhow.
     pub(super) fn is_early_part(&self, operand: &HookOperand) -> bool {
-        let asks = !(operand.members.is_empty() && operand.word.inner().is_empty());
+        let asks = !operand.members.is_empty()
+            || !operand.word.inner().is_empty()
+            || matches!(operand.word, Word::Call(_));
         self.early.as_ref().is_some_and(|early| !early.is_over)
             && self.when != When::Enter
             && asks
@@ -1533,7 +1540,9 @@ impl<'b> Binding<'b> {
                     place.clone(),
                     format!("`{word}` of the method that calls is not there yet at a call"),
                     "of",
-                    Some("at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`".into()),
+                    Some(
+                        "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`".into(),
+                    ),
                 ))
             }
             Word::Target if !is_call => Err(self.complains(
@@ -1573,6 +1582,9 @@ impl<'b> Binding<'b> {
                     Some("`?` behind it makes it null or zero there"),
                 ),
             },
+            Word::Named(name) if is_call && name == CALLER => {
+                text(self.subject.caller.unwrap_or_default())
+            }
             Word::Named(name) => {
                 let mut parameters = signature.parameters.iter();
                 match parameters.position(|p| p.name.as_deref() == Some(name)) {
@@ -2252,6 +2264,16 @@ fn listed(bound: &Option<Arc<Bound>>) -> String {
     format!(
         "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"
     )
+}
+
+/// Where a hook takes something that calls of its own give: a chain, or what a static method returns.
+fn asked_for(written: &OwnHook) -> Option<Range<usize>> {
+    let mut operands = written.call.operands.iter().zip(&written.operands);
+    operands.find_map(|(operand, place)| match operand.members.first() {
+        Some(member) => Some(member.place.clone()),
+        None => (!operand.word.inner().is_empty() || matches!(operand.word, Word::Call(_)))
+            .then(|| place.clone()),
+    })
 }
 
 /// When a value is known.

@@ -132,6 +132,8 @@ pub struct Link {
     pub owner_is_interface: bool,
     pub name: Box<str>,
     pub kind: LinkKind,
+    /// Its type alone sees it (.NET): a method of that type asks for it.
+    pub is_private: bool,
     pub result: Ty,
 }
 
@@ -238,6 +240,9 @@ impl fmt::Debug for Link {
             .field("name", &self.name);
         if self.kind != LinkKind::Method(Box::default()) {
             shown.field("kind", &self.kind);
+        }
+        if self.is_private {
+            shown.field("is_private", &true);
         }
         shown.field("result", &self.result).finish()
     }

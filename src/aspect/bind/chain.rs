@@ -306,6 +306,15 @@ impl<'b> Binding<'b> {
         }
     }
 
+    /// Whether a type is visible there.
+    fn sees_type(&self, ty: &MemberType) -> bool {
+        match (ty.access, self.binder.language) {
+            // Nested in another one, which alone sees it.
+            (Access::Private | Access::Protected, Language::CSharp) => false,
+            (access, _) => self.sees(ty, access),
+        }
+    }
+
     /// Whether what a type declares with this access is visible there.
     fn sees(&self, owner: &MemberType, access: Access) -> bool {
         let is_near = || {
@@ -319,10 +328,9 @@ impl<'b> Binding<'b> {
         };
         match access {
             Access::Public => true,
-            Access::Private => false,
-            // Of .NET, subtypes alone see it.
-            Access::Protected => self.binder.language == Language::Java && is_near(),
-            Access::Package => is_near(),
+            // In .NET a type of the assembly can have a method that asks for it.
+            Access::Private => self.binder.language == Language::CSharp && is_near(),
+            Access::Protected | Access::Package => is_near(),
         }
     }
 
@@ -396,6 +404,8 @@ impl<'b> Binding<'b> {
             owner_is_interface: ty.is_interface,
             name: found.name.clone(),
             kind,
+            is_private: matches!(found.access, Access::Private | Access::Protected)
+                && self.binder.language == Language::CSharp,
             result,
         })
     }
@@ -541,7 +551,7 @@ impl<'b> Binding<'b> {
             );
         };
         if let Some(known) = to.name().and_then(|name| catalog.members(name))
-            && !self.sees(known, known.access)
+            && !self.sees_type(known)
         {
             return wrong(
                 format!("`{}` is not public", dots(to.name().unwrap_or_default())),
@@ -646,7 +656,7 @@ impl<'b> Binding<'b> {
                     unfit.push(there);
                     continue;
                 };
-                if !self.sees(known, known.access) {
+                if !self.sees_type(known) {
                     hidden = hidden.or(Some((name, None)));
                     continue;
                 }
@@ -735,6 +745,7 @@ fn cast_to(ty: &Ty) -> Link {
         owner_is_interface: false,
         name: "".into(),
         kind: LinkKind::Cast,
+        is_private: false,
         result: ty.clone(),
     }
 }
@@ -745,6 +756,7 @@ fn boxed_as(ty: &Ty, object: &Ty) -> Link {
         owner_is_interface: false,
         name: "".into(),
         kind: LinkKind::Box,
+        is_private: false,
         result: object.clone(),
     }
 }

@@ -487,7 +487,8 @@ impl Matcher {
                 .chain(own.around.iter().chain(&own.replace));
             !own.record.is_empty()
                 || hooks.any(|OwnHook { call, .. }| {
-                    call.changes != Changes::Nothing || call.operands.iter().any(is_value)
+                    let mut operands = call.operands.iter().flat_map(HookOperand::parts);
+                    call.changes != Changes::Nothing || operands.any(is_value)
                 })
         })
     }

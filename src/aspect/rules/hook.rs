@@ -341,6 +341,18 @@ fn is_chain(name: &str, rest: &str) -> bool {
     WORDS.iter().any(|(word, _)| *word == first) || is_small && behind.constants().is_ok()
 }
 
+/// Whether a dotted name in front of `()` is that of a type and its method by the way it is written, and not a value with properties:
+/// `Acme.Session.User` and `acme.Session.user` are, `request.Uri.ToString` is not.
+fn names_a_type(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('.').collect();
+    let is_large = |part: &&str| part.starts_with(char::is_uppercase);
+    match &*parts {
+        [first, ..] if is_large(first) => true,
+        [_, types @ .., method] => types.iter().any(is_large) && !is_large(method),
+        _ => false,
+    }
+}
+
 fn recorded(text: &str) -> Result<Recorded, PatternError> {
     value(Reader::new(text))
 }
@@ -445,7 +457,7 @@ impl<'t> Reader<'t> {
     /// A call of a static method as an operand, if that is what comes; else nothing is read.
     fn static_call(
         &mut self,
-        is_chain: fn(&str, &str) -> bool,
+        is_chain: impl Fn(&str, &str) -> bool,
     ) -> Result<Option<HookOperand>, PatternError> {
         let mut ahead = Reader { ..*self };
         let start = ahead.at;
@@ -692,9 +704,9 @@ fn call(reader: &mut Reader<'_>) -> Result<HookCall, PatternError> {
     reader.spaces();
     if !reader.takes(')') {
         loop {
-            // A method that takes nothing is one of a value.
             let is_chain = |name: &str, rest: &str| {
-                is_chain(name, rest) || rest[1..].trim_start().starts_with(')')
+                let takes_nothing = rest[1..].trim_start().starts_with(')');
+                is_chain(name, rest) || takes_nothing && !names_a_type(name)
             };
             reader.deeper()?;
             operands.push(match reader.static_call(is_chain)? {
@@ -1265,8 +1277,11 @@ mod tests {
         // Names of parameters.
         assert_eq!(read("first"), "@first");
         assert_eq!(read("end.x()"), "@end.x()");
-        // What a method without operands is called on is a value, in an operand as ever.
+        // Types and values are told apart by how they are written.
         assert_eq!(read("a.B.c(sql.trim())"), "a.B#c(@sql.trim())");
+        assert_eq!(read("a.B.c(a.B.d())"), "a.B#c(a.B#d())");
+        assert_eq!(read("A.B.C(A.B.D())"), "A.B#C(A.B#D())");
+        assert_eq!(read("A.B.C(uri.Host.Trim())"), "A.B#C(@uri.Host.Trim())");
     }
 
     #[test]

@@ -589,7 +589,7 @@ error: bad pattern in `record`
 4 | record = ["arg(0) arg(1)", "duration", "arg(x)"]
   |                             ^^^^^^^^ this is not recorded
   |
-  = help: `this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value
+  = help: `this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, a constant, `string(..)`, `first(..)` or `end(..)` of one, or a call that returns a value
 
 error: bad pattern in `record`
  --> weave.toml:4:41

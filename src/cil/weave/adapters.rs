@@ -13,7 +13,7 @@
 //! Where a hook changes a value, the adapter takes the old one as its last argument, and `r` begins with that. Where it ends an exception,
 //! the adapter takes a pointer to where the value goes instead, and `r` says whether it went there.
 
-use crate::aspect::bind::call::{Bound, Constant, ConstantValue, Hook, LinkKind};
+use crate::aspect::bind::call::{Bound, Constant, ConstantValue, Hook, Link, LinkKind};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::body::{self, Clause, ClauseKind};
 use crate::cil::il::insn::op;
@@ -98,7 +98,8 @@ pub(crate) fn add<'b>(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let mut adapters = Vec::with_capacity(wanted.len());
+    let mut adapters = accessors(image, &wanted, importer)?;
+    let mut is_first = true;
     for (_, way, hook) in &wanted {
         importer.guard(way)?;
         let change = way.change.as_ref();
@@ -111,7 +112,7 @@ pub(crate) fn add<'b>(
         let Some((methods, signature)) = found else {
             continue;
         };
-        if adapters.is_empty() {
+        if std::mem::take(&mut is_first) {
             add_type(image, importer)?;
         }
         let text = Arc::from(told(hook));
@@ -127,24 +128,105 @@ pub(crate) fn add<'b>(
     Ok(adapters)
 }
 
+/// The type, nested in another one, whose methods ask for what that alone sees.
+const NESTED: &str = "<Weave>Members";
+
+/// Adds the methods that ask for private members, each in a type nested in the one that has the member.
+fn accessors(
+    image: &Image<'_>,
+    wanted: &[Wanted],
+    importer: &mut Importer<'_, '_>,
+) -> Result<Vec<Adapter>> {
+    /// Nested and of the assembly, abstract, sealed, initialised at any time (II.23.1.15).
+    const FLAGS: u32 = 5 | 0x80 | 0x100 | 0x10_0000;
+    let mut links: Vec<(u32, String, &Link)> = Vec::new();
+    for link in wanted.iter().flat_map(|(.., hook)| &hook.links) {
+        if let Ty::Named(owner) = &link.owner
+            && link.is_private
+            && let Some(ty) = importer.own_type(owner)
+        {
+            links.push((token_row(ty), format!("{link:?}"), link));
+        }
+    }
+    links.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    links.dedup_by(|a, b| (a.0, &a.1) == (b.0, &b.1));
+    let mut all = Vec::new();
+    // Lists of methods by way of pointers are of code that runs in no debugger's process: no library has them.
+    if image.metadata.tables.rows(table::METHOD_PTR) > 0 {
+        return Ok(all);
+    }
+    let mut last = 0;
+    for (number, (owner, _, link)) in links.into_iter().enumerate() {
+        importer.constants(link)?;
+        let (Some(member), Some(signature)) = (importer.member(link)?, importer.accessor(link)?)
+        else {
+            continue;
+        };
+        if owner != last {
+            last = owner;
+            let ty = add_type_of(image, (FLAGS, NESTED), importer)?;
+            let columns = [token_row(ty), owner];
+            importer.additions().row(table::NESTED_CLASS, &columns)?;
+        }
+        let method = add_row(
+            image,
+            &format!("{}{number}", link.name),
+            &signature,
+            importer,
+        )?;
+        importer.add_accessor(link, method);
+        all.push(Adapter {
+            method: token_row(method),
+            body: accessor(link, member, importer.imports()),
+        });
+    }
+    Ok(all)
+}
+
+/// The body of a method that asks an object for a member.
+fn accessor(link: &Link, member: u32, imports: &Imports) -> Vec<u8> {
+    let mut code = Code::default();
+    match link.owner.is_reference() {
+        true => code.load_argument(0),
+        false => code.bytes(&[op::LDARGA_S as u8, 0]),
+    }
+    put_member(link, member, imports, &mut code);
+    code.op(op::RET);
+    let max_stack = 2 + link.arguments().len() as u16;
+    let mut out = Vec::new();
+    body::put_fat_header(&mut out, code.len() as usize, max_stack, true, 0, false);
+    out.extend_from_slice(code.as_bytes());
+    out
+}
+
 /// Adds the type, behind whose methods nothing else comes.
 pub(crate) fn add_type(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> Result<()> {
     /// Not public, abstract, sealed, initialised at any time (II.23.1.15).
     const FLAGS: u32 = 0x80 | 0x100 | 0x10_0000;
+    add_type_of(image, (FLAGS, TYPE), importer).map(drop)
+}
+
+/// Adds a type without fields, whose methods come next; returns its token.
+fn add_type_of(
+    image: &Image<'_>,
+    (flags, name): (u32, &str),
+    importer: &mut Importer<'_, '_>,
+) -> Result<u32> {
     let object = importer.object()?;
     let extends = encode(&coded::TYPE_DEF_OR_REF, object).expect("it is a TypeRef");
     let tables = &image.metadata.tables;
     // Lists may go by way of pointers.
-    let end = |pointers, rows| match tables.rows(pointers) {
-        0 => tables.rows(rows) + 1,
+    let fields = match tables.rows(table::FIELD_PTR) {
+        0 => tables.rows(table::FIELD) + 1,
         pointers => pointers + 1,
     };
-    let fields = end(table::FIELD_PTR, table::FIELD);
-    let methods = end(table::METHOD_PTR, table::METHOD_DEF);
     let additions = importer.additions();
-    let name = additions.string(TYPE);
-    additions.row(table::TYPE_DEF, &[FLAGS, name, 0, extends, fields, methods])?;
-    Ok(())
+    let methods = match tables.rows(table::METHOD_PTR) {
+        0 => additions.count(table::METHOD_DEF) + 1,
+        pointers => pointers + 1,
+    };
+    let name = additions.string(name);
+    additions.row(table::TYPE_DEF, &[flags, name, 0, extends, fields, methods])
 }
 
 /// Adds the method of an adapter; returns its token.
@@ -233,6 +315,9 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
             continue;
         }
         match (from.is_reference(), is_first) {
+            (false, true) if link.is_private => code.load_argument(0),
+            // Its place among the locals stays empty.
+            (false, false) if link.is_private => local += 1,
             (true, _) => {
                 if is_first {
                     code.load_argument(0);
@@ -248,17 +333,25 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
                 local += 1;
             }
         }
-        for constant in link.arguments() {
-            put_constant(constant, imports, code);
+        match link.is_private {
+            true => code.op_u32(op::CALL, token),
+            false => put_member(link, token, imports, code),
         }
-        let opcode = match (&link.kind, from.is_reference()) {
-            (LinkKind::Field, _) => op::LDFLD,
-            (_, true) => op::CALLVIRT,
-            (_, false) => op::CALL,
-        };
-        code.op_u32(opcode, token);
         from = &link.result;
     }
+}
+
+/// Appends what a link asks the object or the address on the stack for.
+fn put_member(link: &Link, token: u32, imports: &Imports, code: &mut Code) {
+    for constant in link.arguments() {
+        put_constant(constant, imports, code);
+    }
+    let opcode = match (&link.kind, link.owner.is_reference()) {
+        (LinkKind::Field, _) => op::LDFLD,
+        (_, true) => op::CALLVIRT,
+        (_, false) => op::CALL,
+    };
+    code.op_u32(opcode, token);
 }
 
 fn put_constant(constant: &Constant, imports: &Imports, code: &mut Code) {

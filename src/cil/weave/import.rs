@@ -315,6 +315,8 @@ pub(crate) struct Importer<'m, 'a> {
     references: FxHashMap<String, References>,
     /// Its own types, by full name.
     definitions: FxHashMap<String, u32>,
+    /// The methods that ask for private members.
+    accessors: FxHashMap<Link, u32>,
     /// The `TypeRef` of the hook library's class, once it is needed.
     guard: u32,
     with: &'m references::References,
@@ -385,6 +387,7 @@ impl<'m, 'a> Importer<'m, 'a> {
             places,
             references,
             definitions,
+            accessors: FxHashMap::default(),
             guard: 0,
             with,
         })
@@ -829,13 +832,8 @@ impl<'m, 'a> Importer<'m, 'a> {
         for ty in hook.parameters.iter().chain([&hook.result]) {
             self.ty(ty)?;
         }
-        for constant in hook.links.iter().flat_map(|link| link.arguments()) {
-            if let ConstantValue::Text(text) = &constant.value {
-                self.text(text)?;
-            }
-            if let Some(prim) = constant.boxed {
-                self.token(&Ty::Prim(prim))?;
-            }
+        for link in &hook.links {
+            self.constants(link)?;
         }
         let mut methods = Vec::with_capacity(hook.links.len());
         for link in &hook.links {
@@ -862,7 +860,45 @@ impl<'m, 'a> Importer<'m, 'a> {
         })
     }
 
+    /// Makes sure that a link's constants have tokens.
+    pub fn constants(&mut self, link: &Link) -> Result<()> {
+        for constant in link.arguments() {
+            if let ConstantValue::Text(text) = &constant.value {
+                self.text(text)?;
+            }
+            if let Some(prim) = constant.boxed {
+                self.token(&Ty::Prim(prim))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The signature of a static method that takes an object and gives what a link does.
+    pub fn accessor(&mut self, link: &Link) -> Result<Option<Vec<u8>>> {
+        let mut signature = vec![0, 1];
+        for ty in [&link.result, &link.owner] {
+            self.ty(ty)?;
+            if self.imports.put_type(ty, &mut signature).is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(signature))
+    }
+
+    /// Notes the method that asks for a private member.
+    pub fn add_accessor(&mut self, link: &Link, method: u32) {
+        self.accessors.insert(link.clone(), method);
+    }
+
     fn link(&mut self, link: &Link) -> Result<Option<u32>> {
+        match link.is_private {
+            true => Ok(self.accessors.get(link).copied()),
+            false => self.member(link),
+        }
+    }
+
+    /// What a link names.
+    pub fn member(&mut self, link: &Link) -> Result<Option<u32>> {
         self.ty(&link.result)?;
         self.token(&link.owner)?;
         let parameters = link.parameters();

@@ -332,7 +332,7 @@ impl<'i, 'a> File<'i, 'a> {
     /// What to weave.
     fn plan(&self, cx: &Context<'_>) -> Result<Planned> {
         let (source, image) = (self.source, self.source.image);
-        let version = image.assembly_version();
+        let version = image.package_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
         if !matcher.bytes_may_match(source.file) {
             return Ok(Planned::default());

@@ -24,10 +24,9 @@ impl Binding<'_> {
             }
             return Err(self.complains(written.name.clone(), title, "for", help));
         }
-        let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
-        if let Some(member) = members.next() {
+        if let Some(place) = asked_for(written) {
             return Err(self.complains(
-                member.place.clone(),
+                place,
                 "chains in `around` are not there yet".into(),
                 "of",
                 Some("let the hook ask for it".into()),

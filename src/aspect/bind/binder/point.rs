@@ -166,7 +166,8 @@ impl AtPoint<'_> {
             passed.push(Passed::Stack(0));
         }
         for hook in hooks {
-            for operand in &hook.call.operands {
+            let operands = hook.call.operands.iter();
+            for operand in operands.flat_map(HookOperand::parts) {
                 self.passed_by(&operand.word, &mut passed);
             }
         }

@@ -14,8 +14,26 @@ namespace app
             internal int twice() { return 2 * name.Length; }
         }
 
+        public struct Size
+        {
+            private readonly int size;
+
+            internal Size(int size) { this.size = size; }
+        }
+
+        /// What Java has as methods are private members of structs here.
+        public struct Point
+        {
+            private readonly string text;
+
+            internal Point(string text) { this.text = text; }
+
+            private Size twice() { return new Size(text == null ? 0 : 2 * text.Length); }
+        }
+
         public class Request
         {
+            private readonly Point point;
             public readonly int number;
             internal readonly Inner inner;
             internal string hidden;
@@ -27,6 +45,7 @@ namespace app
                 this.number = number;
                 ownPath = path;
                 ownPeer = peer;
+                point = new Point(path);
                 inner = path == null ? null : new Inner(path);
                 hidden = "hidden" + number;
             }

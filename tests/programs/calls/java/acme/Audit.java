@@ -53,6 +53,10 @@ public final class Audit {
 
     // Around calls.
 
+    public static void from(String caller, int length) {
+        say("from " + caller + " " + length);
+    }
+
     public static long before(Object target, Object first) {
         say("before " + (target == null ? "none" : target.getClass().getSimpleName()) + " " + first);
         return 42;
