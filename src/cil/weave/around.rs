@@ -656,6 +656,9 @@ impl Adding<'_, '_, '_> {
             is_raw: false,
             is_zeroed: true,
             runs: &runs,
+            result: None,
+            more_locals: 0,
+            ends: own::Ends::Here,
         };
         let bound = Bound {
             enter: Box::new([call.clone()]),
