@@ -276,9 +276,6 @@ pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'
             "the runtime takes a `MethodImplOptions.Synchronized` method's lock, and the body cannot take it with it",
         );
     }
-    if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
-        return Some("the runtime suspends this method itself: its body cannot be moved yet");
-    }
     let signature = signature(image, method, blob)?;
     let is_ref_struct = |ty: &Ty| match ty {
         Ty::Named(named) => named.by_ref_like,

@@ -59,7 +59,7 @@ const FIELD_SIGNATURE: [u8; 3] = [kind::FIELD, element::SZARRAY, element::OBJECT
 
 /// The hooks that lie with a method's body, if some of them stand where it completes.
 fn completing(bound: &Bound) -> Option<&Bound> {
-    let innermost = bound.layers().last()?;
+    let innermost = bound.layers().find(|layer| layer.around.is_none())?;
     innermost.ends_elsewhere().then_some(innermost)
 }
 

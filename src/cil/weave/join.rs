@@ -2,7 +2,7 @@
 //! threads. State machines, which need rows of several tables, are woven here.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::attempt::{Attempt, Unwoven};
+use crate::aspect::attempt::{Attempt, Unwoven, settle};
 use crate::aspect::woven::WovenType;
 use crate::cil::machines::{Machine, Sort};
 use crate::cil::metadata::additions::Additions;
@@ -17,7 +17,7 @@ use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver, has_pair};
 use crate::cil::weave::runtime_async::{self, OwnHooks};
 use crate::cil::weave::state_machine::{self, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashSet;
 
 /// All parts, joined.
@@ -176,6 +176,11 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             Ok(()) => {}
             Err(Unwoven::Left(reason)) => {
                 ty.left.push(weaver.left(planned.planned, method, reason));
+                if planned.machine.sort == Sort::ByRuntime {
+                    settle(weaver.keep_body(method, scratch))?.map_err(|_| {
+                        weaver.failed(Error::new(Kind::NotDone, "a body that cannot be moved"), &ty, method)
+                    })?;
+                }
             }
             Err(Unwoven::Failed(e)) => return Err(weaver.failed(e, &ty, method)),
         }
@@ -348,7 +353,12 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             rewrite,
             &mut bodies.bytes,
         )?;
-        scratch.add_body((opened.method, opened.body.len as u32), start);
+        let to = weaver.method_of_body(opened.method);
+        let old_len = match to == opened.method {
+            true => opened.body.len as u32,
+            false => 0,
+        };
+        scratch.add_body((to, old_len), start);
         let edits = &mut self.edits;
         let (document, line) =
             weaver.move_lines(planned.planned, &opened, &rewritten, scratch, edits);

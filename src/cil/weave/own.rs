@@ -170,6 +170,8 @@ struct Lowering<'l> {
     leaves: Vec<(u32, u32)>,
     /// The exception that the method threw, where hooks may put another one in its place.
     thrown: Option<u32>,
+    /// The type of the struct whose `this` the local keeps: a reference to it is gone once the runtime has suspended the method.
+    copied: Option<u32>,
     /// What hooks elsewhere read, by its places in the array.
     slots: Vec<(Source, Ty)>,
 }
@@ -252,6 +254,7 @@ impl<'l> Lowering<'l> {
             depth: 0,
             leaves: Vec::new(),
             thrown: None,
+            copied: None,
             slots,
         })
     }
@@ -307,6 +310,9 @@ impl<'l> Lowering<'l> {
             if let Some(local) = self.kept[argument] {
                 self.pushes(1);
                 self.code().load_argument(argument as u32);
+                if let (0, Some(ty)) = (argument, self.copied) {
+                    self.code().op_u32(op::LDOBJ, ty);
+                }
                 self.stores(local);
             }
         }
@@ -542,7 +548,14 @@ impl<'l> Lowering<'l> {
             }
             Source::This | Source::Arg(_) if self.method.ends == Ends::Here => {
                 let argument = self.argument(&operand.source)?;
-                if is_late && self.overwritten[argument] && self.kept[argument].is_none() {
+                if let (true, Some([element::BYREF, this @ ..]), Ty::ByRef(ty), Source::This) =
+                    (is_late && self.method.result.is_some(), self.method.this, &operand.from, &operand.source)
+                {
+                    if self.copied.is_none() {
+                        self.copied = Some(self.imports.type_token(ty)?);
+                        self.kept[0] = Some(self.add_local(this));
+                    }
+                } else if is_late && self.overwritten[argument] && self.kept[argument].is_none() {
                     let this = self.method.this;
                     let ty = match this {
                         Some(this) if argument == 0 => this,
@@ -744,7 +757,9 @@ impl<'l> Lowering<'l> {
         match &operand.source {
             Source::This | Source::Arg(_) => {
                 let argument = self.argument(&operand.source)?;
+                let is_copied = self.copied.is_some() && operand.source == Source::This;
                 match self.kept[argument] {
+                    Some(local) if is_copied => self.code().load_local_address(local),
                     Some(local) => self.code().load_local(local),
                     None => self.code().load_argument(argument as u32),
                 }

@@ -247,7 +247,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
 
     /// The own hooks of a planned method that lie with its body: a hook may run instead of that.
     pub(crate) fn of_body(&self, planned: &Planned) -> Option<&'w Bound> {
-        self.bound(planned)?.layers().last()
+        let mut bound = self.bound(planned)?;
+        while let Some(around) = &bound.around {
+            bound = around.inner.as_deref()?;
+        }
+        Some(bound)
     }
 
     /// Whether the kick-off of a method, by its place, calls something: what tells the hook library of texts is in the machine, but for
@@ -556,9 +560,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         let this = (number + 1, this.as_ref());
                         // The runtime suspends the method itself.
                         let has_kickoff = machine.sort != Sort::ByRuntime;
-                        let woven = match has_kickoff && self.begins_apart(place, machine.sort) {
-                            true => self.weave_method(what, this, tokens, (part, ty), scratch),
-                            false => Ok(0),
+                        let woven = match has_kickoff {
+                            true if self.begins_apart(place, machine.sort) => {
+                                self.weave_method(what, this, tokens, (part, ty), scratch)
+                            }
+                            true => Ok(0),
+                            false => {
+                                self.weave_around((place, method), this, tokens, part, scratch)
+                            }
                         };
                         match woven {
                             Ok(named) => {
@@ -729,13 +738,66 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 self.move_lines(place, opened, &rewritten, scratch, &mut part.pdb)
             }
         };
+        let opened = (opened, planned);
+        self.weave_layers((split, opened), owner, tokens, part, scratch)?;
+        Ok(named)
+    }
+
+    /// Weaves what calls the hooks instead of a body.
+    fn weave_layers(
+        &self,
+        (split, (opened, planned)): (&Split, (&Opened<'_>, &Planned)),
+        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
         for layer in &split.layers {
             self.weave_layer(layer, (opened, planned), owner, tokens, part, scratch)?;
+            let row = self.image.metadata.tables.row(table::METHOD_DEF, opened.method)?;
+            let by_runtime = row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0;
+            if layer.method == opened.method && by_runtime {
+                scratch.unsuspend();
+            }
         }
         if self.pdb.is_some() {
             part.pdb.move_body(opened.method, split.body);
         }
-        Ok(named)
+        Ok(())
+    }
+
+    /// Weaves what calls the hooks instead of a body that the runtime suspends. [`Joiner`](crate::cil::weave::join::Joiner) does the rest.
+    fn weave_around(
+        &self,
+        (place, method): (usize, u32),
+        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<u32> {
+        if let Some(split) = self.splits.get(&method) {
+            let opened = self.open_any(method)?;
+            let all = (split, (&opened, &self.planned[place]));
+            self.weave_layers(all, owner, tokens, part, scratch)?;
+        }
+        Ok(0)
+    }
+
+    /// Appends the body of a method as it is for the method that a hook runs instead, if there is one.
+    pub(crate) fn keep_body(&self, method: u32, scratch: &mut Scratch) -> Attempt<()> {
+        let to = self.method_of_body(method);
+        if to != method {
+            let opened = self.open_any(method)?;
+            let at = opened.code_at - opened.body.code_offset;
+            let bytes = &self.image.bytes[at..at + opened.body.len];
+            scratch.add_new_body(to, bytes);
+        }
+        Ok(())
+    }
+
+    /// The method that has the body of another one in the end: a hook may run instead of it.
+    pub(crate) fn method_of_body(&self, method: u32) -> u32 {
+        self.splits.get(&method).map_or(method, |split| split.body)
     }
 
     /// Weaves what calls a hook instead of a body, with the hooks outside of that.
@@ -1091,6 +1153,7 @@ impl Scratch {
             old_len,
             at: 0,
             apart: false,
+            unsuspended: false,
         });
     }
 
@@ -1099,6 +1162,13 @@ impl Scratch {
     fn keep_apart(&mut self) {
         if let Some(body) = self.bodies.list.last_mut() {
             body.apart = true;
+        }
+    }
+
+    /// The runtime does not suspend the method whose body was added last.
+    fn unsuspend(&mut self) {
+        if let Some(body) = self.bodies.list.last_mut() {
+            body.unsuspended = true;
         }
     }
 
@@ -1113,6 +1183,7 @@ impl Scratch {
             old_len: 0,
             at: 0,
             apart: false,
+            unsuspended: false,
         });
     }
 
@@ -1135,6 +1206,7 @@ impl Scratch {
             old_len,
             at: 0,
             apart: false,
+            unsuspended: false,
         });
         bodies.frames.push(Framed {
             frame,

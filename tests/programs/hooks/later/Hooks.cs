@@ -13,6 +13,12 @@ public static class Late {
         }
     }
 
+    public static bool Said(string line) {
+        lock (Lines) {
+            return Lines.Contains(line);
+        }
+    }
+
     public static object Begin(string method, object[] args) {
         Say("> " + method + " " + string.Join(" ", args));
         return method + args.Length;

@@ -81,11 +81,35 @@ public class Later {
         return n;
     }
 
-    public async void Void(TaskCompletionSource<int> done) {
-        await Task.Yield();
+    public async void Void(Task begin) {
+        await begin;
         Late.Say("  void runs");
-        done.SetResult(1);
     }
+
+#if NET
+    public static async ValueTask<int> Value(int n) {
+        await Task.Yield();
+        return n + 1;
+    }
+
+    public static async ValueTask Valueless(int n) {
+        if (n > 1) { await Task.Yield(); }
+        throw new ArgumentException("valueless " + n);
+    }
+
+    public static async IAsyncEnumerable<int> Stream(int n) {
+        for (int i = 0; i < n; i++) { await Task.Yield(); yield return i; }
+    }
+
+    private static async Task Values() {
+        await Try(() => Value(1).AsTask());
+        await Try(async () => { await Valueless(1); return 1; });
+        await Try(async () => { await Valueless(2); return 1; });
+        await foreach (int n in Stream(2)) { Late.Say("= " + n); }
+    }
+#else
+    private static Task Values() { return Task.CompletedTask; }
+#endif
 
     public static IEnumerable<int> Numbers(int n) {
         Late.Say("  numbers run");
@@ -122,14 +146,17 @@ public class Later {
         await Try(() => later.Timed(5));
         await Try(() => later.Flaky(7));
         await Try(() => new Box<string>("b").Pair(4));
-        await Try(() => new Box<long>(5).Pair(DateTime.MinValue));
+        await Try(() => new Box<long>(5).Pair(Guid.Empty));
         await Try(() => new Money { Cents = 21 }.Doubled(2));
         await Try(() => Inside(9));
-        var done = new TaskCompletionSource<int>();
-        later.Void(done);
-        await done.Task;
-        await Task.Delay(20);
+        var begin = new TaskCompletionSource<int>();
+        later.Void(begin.Task);
+        begin.SetResult(1);
+        while (!Late.Said("< Void1 = nothing")) {
+            await Task.Delay(1);
+        }
         Late.Say("= " + string.Join(" ", Numbers(3)));
+        await Values();
         var lazy = Numbers(1);
         Late.Say("= asked for");
         foreach (int n in lazy) { Late.Say("= " + n); }
