@@ -3,9 +3,9 @@
 
     hooks.py [--only NAME]...
 
-Names: java, dex, dotnet. The program and the library of hooks are in tests/programs/hooks, with the lines that all of them print. Java
+Names: java, dex, dotnet, later. The program and the library of hooks are in tests/programs/hooks, with the lines that all of them print. Java
 runs on the oldest and the newest JDK; dex files are made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8,
-Mono and, where there is an SDK, CoreCLR 10.
+Mono and, where there is an SDK, CoreCLR 10. `later`: hooks of async methods and iterators of .NET; runtime_async.py has them on CoreCLR 10.
 """
 
 import os
@@ -31,7 +31,12 @@ PROGRAMS = {
     "Changes": ("changes.toml", "changes.txt", [f"acme.Alter.bad{what}" for what in ("Text", "Number", "Fallback", "Throw", "Off")]),
     "Around": ("around.toml", "around.txt", []),
     "Bodies": ("bodies.toml", "bodies.txt", []),
+    "Later": ("later/rules.toml", "later/expected.txt", ["acme.Late.Bad"]),
 }
+#: Programs of their own.
+APART = {"Later"}
+#: Methods with own hooks alone, and with recorded calls beside.
+PAIRS = {"alone": "", "recorded": 'advice = ["enter", "exit", "exception"]'}
 
 
 def many(language):
@@ -51,8 +56,8 @@ def rules(folder, program, library):
     return path
 
 
-def compare(score, name, program, done):
-    name, expected = f"{program}, {name}", (SOURCES / PROGRAMS[program][1]).read_text()
+def compare(score, name, program, done, expected=None):
+    name, expected = f"{program}, {name}", expected or (SOURCES / PROGRAMS[program][1]).read_text()
     good = done.returncode == 0 and done.stdout == expected
     score.check(f"{name}: the same lines", good, f"{len(expected.splitlines())} lines")
     if not good:
@@ -80,7 +85,7 @@ def classes(folder):
 
 def java(score, folder):
     app, library = classes(folder)
-    for program in [name for name in PROGRAMS if name not in DOTNET_ALONE]:
+    for program in [name for name in PROGRAMS if name not in DOTNET_ALONE | APART]:
         woven = folder / f"{program}.jar"
         run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, library.name), app, woven])
         for version, home in judges().items():
@@ -95,7 +100,7 @@ def dex(score, folder):
         check_dex.to_dex(jar, folder / f"{name}.dex")
     runtime = folder / "weave-runtime.jar"
     run([weave_binary(), "runtime", runtime])
-    for program in [name for name in PROGRAMS if name not in DOTNET_ALONE]:
+    for program in [name for name in PROGRAMS if name not in DOTNET_ALONE | APART]:
         woven = folder / f"{program}.dex"
         run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, "hooks.dex"), folder / "app.dex", woven])
         verified = run([weave_binary(), "verify", woven], check=False)
@@ -123,7 +128,7 @@ def dotnet_(score, folder):
     run([*base, "-optimize", "-target:library", f"-out:{plain / 'hooks.dll'}", *(SOURCES / f"dotnet/{name}.cs" for name in ("Log", "Alter", "Round"))])
     run([*base, "-optimize", "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", *(SOURCES / f"dotnet/{name}.cs" for name in ("Cases", "Changes", "Around", "Bodies")), folder / "Many.cs"])
     shutil.copy(plain / "hooks.dll", folder)
-    for program in PROGRAMS:
+    for program in [name for name in PROGRAMS if name not in APART]:
         # One program has both, and an argument chooses.
         which = [] if program == "Cases" else [program]
         woven = fresh(folder / f"woven-{program}")
@@ -139,7 +144,39 @@ def dotnet_(score, folder):
             compare(score, "dotnet on CoreCLR 10", program, done)
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_}
+def later_rules(library, pair):
+    """The rules of what goes on after it has returned; without a library its hooks are in the program."""
+    text = (SOURCES / PROGRAMS["Later"][0]).read_text().replace("PAIR\n", f"{pair}\n")
+    return text.replace("LIBRARY", library) if library else text.replace('[[library]]\npath = "LIBRARY"\n', "")
+
+
+def later_lines(platform):
+    """The lines that the program prints; some only where there are value tasks."""
+    lines = (SOURCES / PROGRAMS["Later"][1]).read_text().splitlines(keepends=True)
+    return "".join(line.removeprefix("net: ") for line in lines if platform == "net" or not line.startswith("net: "))
+
+
+def later(score, folder):
+    """Async methods and iterators: their machines are structs in release builds, and classes in debug builds."""
+    mono, plain = dotnet.mono_libraries(), fresh(folder / "plain")
+    references = [f"-r:{mono / '4.7.2-api' / name}.dll" for name in ("mscorlib", "System", "System.Core")]
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", "-nowarn:1998", *references]
+    run([*base, "-optimize", "-target:library", f"-out:{plain / 'hooks.dll'}", SOURCES / "later/Hooks.cs"])
+    shutil.copy(plain / "hooks.dll", folder)
+    for configuration, options in {"release": ["-optimize"], "debug": []}.items():
+        app = plain / f"{configuration}.exe"
+        run([*base, *options, "-debug:portable", f"-r:{plain / 'hooks.dll'}", f"-out:{app}", SOURCES / "later/Program.cs"])
+        for what, pair in PAIRS.items():
+            woven = fresh(folder / f"{configuration}-{what}")
+            (folder / "weave.toml").write_text(later_rules("hooks.dll", pair))
+            run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven / "app.exe"])
+            shutil.copy(plain / "hooks.dll", woven)
+            for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
+                done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
+                compare(score, f"{configuration}, {what}, on {name}", "Later", done, later_lines("framework"))
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "later": later}
 
 
 if __name__ == "__main__":

@@ -21,12 +21,14 @@ import shutil
 import subprocess
 
 import corpora
+import hooks
 import lib
 import sampling
 import sdk
 
 WORK = lib.WORK / "runtime_async"
 SOURCE = lib.ROOT / "tests" / "dotnet" / "runtime_async" / "Program.cs"
+LATER = lib.ROOT / "tests" / "programs" / "hooks" / "later"
 SAMPLED = lib.ROOT / "tests" / "programs" / "sampling" / "dotnet" / "Pieces.cs"
 RULES = 'version = 1\n\n[[aspect]]\nname = "app"\nmatch = { type = "**", kind = ["method", "constructor", "lambda", "async"], min-size = 0 }\n'
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
@@ -58,12 +60,13 @@ def call(command, env, **options):
     return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=3600, **options)
 
 
-def build(name, features, configuration, env, source=SOURCE):
+def build(name, features, configuration, env, *sources):
     """The folder with the program, as the compiler leaves it."""
     folder = lib.fresh(WORK / f"{name}-{configuration}")
     (folder / "app.csproj").write_text(PROJECT.format(features=features))
     (folder / "nuget.config").write_text(NUGET)
-    shutil.copy(source, folder / "Program.cs")
+    for source in sources or [SOURCE]:
+        shutil.copy(source, folder)
     built = call(["dotnet", "build", "-c", configuration, "-v:q", folder / "app.csproj"], env)
     if built.returncode != 0:
         raise RuntimeError(built.stdout + built.stderr)
@@ -157,12 +160,25 @@ def check_sampled(score, env, weave):
         sampling.in_pieces(score, f"sampled, {form}", [*host, out / "app.dll"], trace, sampling.unwoven([*host, plain / "app.dll"]))
 
 
+def check_hooks(score, env, weave):
+    """Own hooks: the same lines with machines and without, also beside recorded calls."""
+    for form, features in FORMS.items():
+        plain = build(f"hooks-{form}", features, "Release", env, *sorted(LATER.glob("*.cs")))
+        for what, pair in hooks.PAIRS.items():
+            rules = hooks.later_rules(None, pair)
+            out, done = woven(plain, weave, f"hooks-{form}-{what}", rules)
+            score.check(f"own hooks, {form}, {what}: all methods are woven", done.returncode == 0, done.stderr)
+            ran = call(["dotnet", out / "app.dll"], env, cwd=out)
+            hooks.compare(score, f"own hooks, {form}, {what}", "Later", ran, hooks.later_lines("net"))
+
+
 def check(score, scope):
     """The checks, each told to the score."""
     sdk_found = sdk.find()
     env, weave = sdk_found.environment(WORK / "packages", DOTNET_RuntimeAsync=1), lib.weave_binary()
     WORK.mkdir(parents=True, exist_ok=True)
     check_sampled(score, env, weave)
+    check_hooks(score, env, weave)
     for configuration in ["Release", "Debug"]:
         found = {}
         for form, features in FORMS.items():

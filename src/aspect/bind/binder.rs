@@ -200,16 +200,24 @@ impl Binder<'_> {
         // The aspects that leave something out of texts, and whether a value at the start tells their masks.
         let mut holding = Vec::new();
         let last_around = (aspects.iter()).rposition(|(_, _, own)| own.around.is_some());
+        let is_later = subject.is_async && self.language == Language::CSharp;
+        let awaited = is_later.then(|| awaited(subject.signature));
+        // As its hooks at the end see it.
+        let completed = &Subject {
+            signature: awaited.as_ref().unwrap_or(subject.signature),
+            ..*subject
+        };
         for (n, &aspect) in aspects.iter().enumerate() {
             let own = aspect.2;
             let mut binding = Binding::new(self, subject, aspect, follows);
+            let is_outside = last_around.is_some_and(|last| n <= last);
             if subject.is_async
-                && let Some(misfit) = binding.ends_later()
+                && let Some(misfit) = binding.ends_later(is_outside)
             {
                 wrong.push(misfit);
                 continue;
             }
-            binding.hooks(&mut layer, &mut wrong);
+            Binding::new(self, completed, aspect, follows).hooks(&mut layer, &mut wrong);
             if let Some(written) = &own.around {
                 match binding.around(written) {
                     Ok(Some(call)) => outer.push((std::mem::take(&mut layer), call)),
@@ -274,6 +282,7 @@ impl Binder<'_> {
         }
         let mut bound = layer.bound(records);
         bound.logical = logical;
+        bound.later = is_later;
         for (layer, call) in outer.into_iter().rev() {
             let inner = (!bound.is_empty()).then(|| Arc::new(bound.clone()));
             let values = bound.values;
@@ -374,6 +383,7 @@ impl Layer {
             keep,
             around: None,
             logical: None,
+            later: false,
         }
     }
 }
@@ -740,41 +750,102 @@ impl<'b> Binding<'b> {
                 .any(|moment| moment != Moment::Start)
     }
 
-    /// What cannot be done in such a method: all but recording what an async method of .NET is called with.
-    fn ends_later(&self) -> Option<Misfit> {
-        let own = self.aspect.2;
-        let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
-        let around = own.around.iter().filter(|hook| !around::passes_over(hook));
-        let hooks = hooks.chain(around);
-        let hook = hooks.map(|hook| &hook.name).next();
+    /// What cannot be done in such a method. `is_outside`: a hook runs instead of its body, inside of the aspect's own hooks.
+    fn ends_later(&self, is_outside: bool) -> Option<Misfit> {
         let begins_at_once = self.begins_at_once();
+        let refused = match self.binder.language {
+            Language::Java => self.refuses_all(),
+            Language::CSharp => self.refuses_some(begins_at_once, is_outside),
+        };
+        if refused.is_some() {
+            return refused;
+        }
         let is_asked_for = |record: &&OwnRecord| match &record.value {
             Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
             Recorded::Call(_) => true,
         };
-        let place = match hook {
-            Some(place) => place,
-            None => {
-                let mut late = own.record.iter().filter(|record| self.is_late(record));
-                &late.find(is_asked_for)?.span
-            }
-        };
-        let (title, what) = match hook {
-            Some(_) => (
-                "own hooks of a method that ends after it has returned are not there yet",
-                "for the async method, iterator or suspend function",
-            ),
-            None if begins_at_once => (
+        let mut late = (self.aspect.2.record.iter()).filter(|record| self.is_late(record));
+        let place = &late.find(is_asked_for)?.span;
+        let (title, what) = match begins_at_once {
+            true => (
                 "of a method that ends after it has returned, only what it is called with is recorded yet",
                 "for the async method",
             ),
-            None => (
+            false => (
                 "values of iterators and suspend functions are not recorded yet",
                 "for",
             ),
         };
+        Some(self.left_out(place, title, what))
+    }
+
+    fn left_out(&self, place: &Range<usize>, title: &str, what: &str) -> Misfit {
         let help = "leave them out: `exclude = { kind = \"async\" }`";
-        Some(self.complains(place.clone(), title.into(), what, Some(help.into())))
+        self.complains(place.clone(), title.into(), what, Some(help.into()))
+    }
+
+    /// `suspend` functions have no hooks.
+    fn refuses_all(&self) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
+        let around = own.around.iter().filter(|hook| !around::passes_over(hook));
+        let hook = hooks.chain(around).next()?;
+        Some(self.left_out(
+            &hook.name,
+            "own hooks of a method that ends after it has returned are not there yet",
+            "for the suspend function",
+        ))
+    }
+
+    /// What no async method or iterator of .NET can do.
+    fn refuses_some(&self, begins_at_once: bool, is_outside: bool) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let leaves_out = |hook: &&OwnHook| {
+            matches!(
+                hook.call.changes,
+                Changes::Return(_) | Changes::Skip(_)
+            )
+        };
+        if let Some(hook) = own.enter.iter().find(leaves_out) {
+            return Some(self.complains(
+                hook.changes.clone(),
+                "the body of an async method or iterator is left out by `around` alone".into(),
+                "for",
+                Some("a hook `around` that does not call `proceed`".into()),
+            ));
+        }
+        let at_end = own.exit.iter().chain(&own.exception).next()?;
+        if !begins_at_once {
+            return Some(self.left_out(
+                &at_end.name,
+                "iterators and async streams have hooks at `enter` and `around`, not at their end yet",
+                "for",
+            ));
+        }
+        if is_outside {
+            return Some(self.complains(
+                at_end.name.clone(),
+                "a hook at the end of an async method does not lie outside of an `around`".into(),
+                "for",
+                Some("write the aspect behind that with `around`, or let that hook await the task".into()),
+            ));
+        }
+        if !own.guard {
+            return Some(self.complains(
+                at_end.name.clone(),
+                "a hook at the end of an async method has its guard".into(),
+                "what it throws would reach nobody who awaits",
+                Some("leave `guard = false` out".into()),
+            ));
+        }
+        let ends = |hook: &&OwnHook| matches!(&hook.call.changes, Changes::Value(_));
+        let hook = own.exception.iter().find(ends)?;
+        Some(self.complains(
+            hook.changes.clone(),
+            "an exception of an async method does not end in a hook".into(),
+            "for",
+            Some("`throw ..` puts another one in its place; a hook `around` can await and catch it".into()),
+        ))
     }
 
     /// The call without an adapter.
@@ -2260,6 +2331,7 @@ fn listed(bound: &Option<Arc<Bound>>) -> String {
         keep,
         around: _,
         logical: _,
+        later: _,
     } = &**bound;
     format!(
         "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"
@@ -2298,6 +2370,18 @@ impl Moment {
             (End, other) | (other, End) => other,
             _ => Never,
         }
+    }
+}
+
+/// The signature of an async method as its author wrote it: with what its task gives as the result.
+fn awaited(signature: &Signature) -> Signature {
+    let result = match &signature.result {
+        Ty::Named(task) if task.args.len() == 1 => task.args[0].clone(),
+        _ => Ty::Void,
+    };
+    Signature {
+        result,
+        ..signature.clone()
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Bound {
     pub around: Option<Box<Around>>,
     /// The method runs in pieces and can be switched: what its logical calls say to the hook library where they begin.
     pub logical: Option<i32>,
+    /// The method goes on after it has returned (an async method of .NET): its hooks at exit and exception stand where it completes.
+    pub later: bool,
 }
 
 /// A hook instead of a body.
@@ -449,6 +451,11 @@ impl Bound {
             Source::Int(says) => Some(says),
             _ => None,
         }
+    }
+
+    /// Hooks at the end stand elsewhere: where the method completes, after it has returned.
+    pub fn ends_elsewhere(&self) -> bool {
+        self.later && !(self.exit.is_empty() && self.exception.is_empty())
     }
 
     /// There is no hook.

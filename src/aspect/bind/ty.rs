@@ -119,6 +119,30 @@ pub fn instantiate(ty: &Ty, generics: &[Ty]) -> Ty {
     }
 }
 
+/// The type as a generic type sees it that has the parameters of another one and those of a method of that: a state machine.
+pub fn in_machine(ty: &Ty, of_type: u16) -> Ty {
+    let within = |inner: &Arc<Ty>| Arc::new(in_machine(inner, of_type));
+    match ty {
+        Ty::Param {
+            of_method: true,
+            index,
+        } => Ty::Param {
+            of_method: false,
+            index: index + of_type,
+        },
+        Ty::Array(inner) => Ty::Array(within(inner)),
+        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
+        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
+        Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
+            args: (named.args.iter())
+                .map(|arg| in_machine(arg, of_type))
+                .collect(),
+            ..(**named).clone()
+        })),
+        _ => ty.clone(),
+    }
+}
+
 impl Ty {
     /// A class or interface that has neither scope nor arguments, as all of the JVM's and of dex files.
     pub fn class(name: &str) -> Ty {

@@ -529,8 +529,8 @@ impl Adding<'_, '_, '_> {
         signature.extend_from_slice(whole.this.as_deref().unwrap_or_default());
         signature.extend_from_slice(whole.parsed.parameters);
 
-        let inlining = whole.impl_flags & impl_flag::OF_CODE;
-        let (body, called) = self.part(whole, nested, (inlining, &name), &signature)?;
+        let of_body = whole.impl_flags & (impl_flag::OF_CODE | impl_flag::ASYNC);
+        let (body, called) = self.part(whole, nested, (of_body, &name), &signature)?;
         self.name_parameters(whole)?;
         // The method itself, and those between it and its body.
         let mut rows = vec![(whole.method, 0)];
@@ -656,6 +656,9 @@ impl Adding<'_, '_, '_> {
             is_raw: false,
             is_zeroed: true,
             runs: &runs,
+            result: None,
+            more_locals: 0,
+            ends: own::Ends::Here,
         };
         let bound = Bound {
             enter: Box::new([call.clone()]),

@@ -18,6 +18,8 @@ pub(crate) struct NewBody {
     pub at: u32,
     /// The JIT is not to inline it.
     pub apart: bool,
+    /// The runtime suspends the method no longer: what was its body is another method.
+    pub unsuspended: bool,
 }
 
 /// The content of a new body.

@@ -436,6 +436,9 @@ impl<'m, 'a> Importer<'m, 'a> {
             self.instance(call)?;
             for operand in &call.operands {
                 self.operand(operand)?;
+                if let (true, Ty::ByRef(of)) = (bound.later, &operand.from) {
+                    self.token(of)?; // a copy is kept
+                }
             }
             let Some((convert, ty)) = &call.given else {
                 continue;

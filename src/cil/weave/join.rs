@@ -2,7 +2,7 @@
 //! threads. State machines, which need rows of several tables, are woven here.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::attempt::{Attempt, Unwoven};
+use crate::aspect::attempt::{Attempt, Unwoven, settle};
 use crate::aspect::woven::WovenType;
 use crate::cil::machines::{Machine, Sort};
 use crate::cil::metadata::additions::Additions;
@@ -10,14 +10,14 @@ use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{self, Pdb};
-use crate::cil::rewrite::{self, Hooks};
+use crate::cil::rewrite::{self, Hooks, Snippet};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
 use crate::cil::weave::ordinary::{self, MethodInfo};
-use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver};
-use crate::cil::weave::runtime_async;
+use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver, has_pair};
+use crate::cil::weave::runtime_async::{self, OwnHooks};
 use crate::cil::weave::state_machine::{self, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashSet;
 
 /// All parts, joined.
@@ -176,6 +176,11 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             Ok(()) => {}
             Err(Unwoven::Left(reason)) => {
                 ty.left.push(weaver.left(planned.planned, method, reason));
+                if planned.machine.sort == Sort::ByRuntime {
+                    settle(weaver.keep_body(method, scratch))?.map_err(|_| {
+                        weaver.failed(Error::new(Kind::NotDone, "a body that cannot be moved"), &ty, method)
+                    })?;
+                }
             }
             Err(Unwoven::Failed(e)) => return Err(weaver.failed(e, &ty, method)),
         }
@@ -192,6 +197,9 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     ) -> Attempt<()> {
         if planned.machine.sort == Sort::ByRuntime {
             return self.weave_by_runtime(planned, ty, scratch);
+        }
+        if !has_pair(&self.weaver.planned[planned.planned]) {
+            return self.weave_completion(planned, scratch);
         }
         let (weaver, image) = (self.weaver, self.weaver.image);
         let machine = planned.machine;
@@ -220,7 +228,13 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         debug_assert!(methods[0].is_needed() && !methods[1..].iter().any(|p| p.is_needed()));
         logical.add_field(&mut self.additions)?;
         let mut named = None;
+        // Its own hooks were woven into it.
+        let is_woven = machine.sort != Sort::Async
+            && weaver.begins_apart(planned.planned, machine.sort);
         for part in &methods {
+            if is_woven && part.method == machine.kickoff {
+                continue;
+            }
             let opened = match weaver.open(part.method) {
                 Err(Unwoven::Left(_)) if !part.is_needed() => continue,
                 opened => opened?,
@@ -231,7 +245,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 constructor: None,
                 hooks: &[],
             };
-            let around = weaver.around_inner(&opened, planned.planned)?;
+            let around = weaver.around_ends(&opened, planned.planned, machine.kickoff)?;
             let start = scratch.next_body();
             let outcome = logical.weave(
                 part,
@@ -268,6 +282,21 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         Ok(())
     }
 
+    /// Weaves the hooks where an async method completes, whose calls are not recorded.
+    fn weave_completion(&mut self, planned: &PlannedMachine, scratch: &mut Scratch) -> Attempt<()> {
+        let (weaver, kickoff) = (self.weaver, planned.machine.kickoff);
+        let move_next = weaver.move_next(kickoff).ok_or(Reason::StateMachine)?;
+        let opened = weaver.open(move_next)?;
+        let around = weaver.around_ends(&opened, planned.planned, kickoff)?;
+        let around = around.ok_or(Reason::StateMachine)?;
+        let start = scratch.next_body();
+        let rewritten = weaver.weave_inner(&opened, &around, &mut self.additions, scratch)?;
+        scratch.add_body((opened.method, opened.body.len as u32), start);
+        self.with_points.insert(opened.method);
+        weaver.move_lines(planned.planned, &opened, &rewritten, scratch, &mut self.edits);
+        Ok(())
+    }
+
     /// Weaves the logical call of a method that the runtime suspends into that method.
     fn weave_by_runtime(
         &mut self,
@@ -288,22 +317,48 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             hooks: &[],
         };
         let id = weaver.planned[planned.planned].id;
+        let calls_more = weaver.begins_apart(planned.planned, Sort::ByRuntime);
         let logical = runtime_async::Weaver {
             image: weaver.image,
             tokens,
             id,
             says: weaver.logical(planned.planned),
-            held: weaver.held(planned.planned).unwrap_or_default(),
+            held: match calls_more {
+                true => Snippet::default(),
+                false => weaver.held(planned.planned).unwrap_or_default(),
+            },
+            has_pair: has_pair(&weaver.planned[planned.planned]),
         };
         let start = scratch.next_body();
+        let Scratch {
+            rewrite,
+            own,
+            bodies,
+            ..
+        } = &mut *scratch;
+        let this = weaver.this_type(planned.planned)?;
+        let hooks = match weaver.of_body(&weaver.planned[planned.planned]) {
+            Some(bound) if calls_more => Some(OwnHooks {
+                own,
+                imports: weaver.imports(),
+                bound,
+                method: weaver.as_own(&opened, planned.planned, &this)?,
+            }),
+            _ => None,
+        };
         let rewritten = logical.weave(
             &opened.body,
-            &shape,
+            (&shape, hooks),
             (&mut self.additions, &mut self.awaited),
-            &mut scratch.rewrite,
-            &mut scratch.bodies.bytes,
+            rewrite,
+            &mut bodies.bytes,
         )?;
-        scratch.add_body((opened.method, opened.body.len as u32), start);
+        let to = weaver.method_of_body(opened.method);
+        let old_len = match to == opened.method {
+            true => opened.body.len as u32,
+            false => 0,
+        };
+        scratch.add_body((to, old_len), start);
         let edits = &mut self.edits;
         let (document, line) =
             weaver.move_lines(planned.planned, &opened, &rewritten, scratch, edits);

@@ -5,6 +5,7 @@ pub(crate) mod around;
 pub mod bodies;
 pub mod calls;
 pub(crate) mod code;
+pub(crate) mod completion;
 pub mod constructor;
 pub(crate) mod import;
 pub mod join;

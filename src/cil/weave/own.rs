@@ -29,6 +29,22 @@ pub(crate) struct Method<'m> {
     pub is_zeroed: bool,
     /// What runs its body.
     pub runs: &'m [Run],
+    /// What lies on the stack where it returns, if that is not what its signature says.
+    pub result: Option<&'m [u8]>,
+    /// How many locals there are behind its own that these hooks do not use.
+    pub more_locals: u32,
+    pub ends: Ends,
+}
+
+/// Where the hooks at the end of a method stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// In it.
+    Here,
+    /// In its state machine: what they read goes into an array, which a local has.
+    Elsewhere,
+    /// It is the state machine's `MoveNext`, and a field (its token, 0 for none) has that array.
+    InMachine(u32),
 }
 
 /// How an object that runs a body is made.
@@ -65,6 +81,8 @@ pub(crate) struct Own {
     locals: Vec<u8>,
     count: u32,
     max_stack: u32,
+    /// The local of the array that hooks elsewhere read.
+    packed: Option<u32>,
 }
 
 impl Own {
@@ -78,7 +96,8 @@ impl Own {
         self.first.clear();
         self.enter.clear();
         self.ends.clear();
-        self.catches = bound.catches();
+        self.catches = bound.catches() && method.ends == Ends::Here;
+        self.packed = None;
         (self.exit.iter_mut().chain(&mut self.error)).for_each(Code::clear);
         self.locals.clear();
         (self.count, self.max_stack) = (0, 0);
@@ -89,6 +108,11 @@ impl Own {
     /// The types of further locals, and how many they are.
     pub fn extra(&self) -> (&[u8], u32) {
         (&self.locals, self.count)
+    }
+
+    /// The local of the array that hooks elsewhere read, if they read something.
+    pub fn packed(&self) -> Option<u32> {
+        self.packed
     }
 
     pub fn code(&self) -> rewrite::Own<'_> {
@@ -146,6 +170,44 @@ struct Lowering<'l> {
     leaves: Vec<(u32, u32)>,
     /// The exception that the method threw, where hooks may put another one in its place.
     thrown: Option<u32>,
+    /// The type of the struct whose `this` the local keeps: a reference to it is gone once the runtime has suspended the method.
+    copied: Option<u32>,
+    /// What hooks elsewhere read, by its places in the array.
+    slots: Vec<(Source, Ty)>,
+}
+
+/// What the hooks at the end of a method read that is known at its start, and the types.
+pub(crate) fn slots(bound: &Bound) -> Vec<(Source, Ty)> {
+    fn add(bound: &Bound, operand: &Operand, slots: &mut Vec<(Source, Ty)>) {
+        let ty = match &operand.source {
+            Source::Args(operands) => {
+                operands.iter().for_each(|one| add(bound, one, slots));
+                return;
+            }
+            Source::This | Source::Arg(_) => operand.from.clone(),
+            Source::State(number) => match bound.keep.states.get(usize::from(*number)) {
+                Some(ty) => ty.clone(),
+                None => return,
+            },
+            Source::Duration => Ty::Prim(Prim::I64),
+            _ => return,
+        };
+        if slots.iter().all(|(known, _)| *known != operand.source) {
+            slots.push((operand.source.clone(), ty));
+        }
+    }
+    let mut slots = Vec::new();
+    // A chain gives its state where it is read.
+    let made = |operand: &Operand| match operand.source {
+        Source::State(number) => (bound.exit.iter().chain(&bound.exception))
+            .any(|call| call.dest == Dest::State(number)),
+        _ => false,
+    };
+    for call in bound.exit.iter().chain(&bound.exception) {
+        let operands = call.operands.iter().filter(|operand| !made(operand));
+        operands.for_each(|operand| add(bound, operand, &mut slots));
+    }
+    slots
 }
 
 impl<'l> Lowering<'l> {
@@ -165,13 +227,21 @@ impl<'l> Lowering<'l> {
             _ => return None,
         };
         let arguments = parameters.len() + usize::from(method.this.is_some());
+        let locals = locals + method.more_locals;
+        let slots = match method.ends {
+            Ends::Here => Vec::new(),
+            _ => slots(bound),
+        };
         Some(Lowering {
             own,
             imports,
             bound,
             method,
             parameters,
-            has_result: !parsed.is_void(),
+            has_result: match method.result {
+                Some(result) => result != [element::VOID],
+                None => !parsed.is_void(),
+            },
             overwritten: overwritten(method.code, arguments)?,
             kept: vec![None; arguments],
             states: locals,
@@ -184,6 +254,8 @@ impl<'l> Lowering<'l> {
             depth: 0,
             leaves: Vec::new(),
             thrown: None,
+            copied: None,
+            slots,
         })
     }
 
@@ -191,9 +263,15 @@ impl<'l> Lowering<'l> {
     fn run(mut self) -> Option<()> {
         let bound = self.bound;
         let is_late = self.method.start > 0;
-        let (exits, exceptions) = (bound.exits(), bound.exceptions());
+        let none = (&[][..], &[][..]);
+        let (enters, exits, exceptions) = match self.method.ends {
+            Ends::Here => (&*bound.enter, bound.exits(), bound.exceptions()),
+            Ends::Elsewhere => (&*bound.enter, none, none),
+            Ends::InMachine(_) => (&[][..], bound.exits(), bound.exceptions()),
+        };
+        let is_begun = matches!(self.method.ends, Ends::InMachine(_));
         let calls: [(Place, &[Call]); 5] = [
-            (Place::Enter, &bound.enter),
+            (Place::Enter, enters),
             (Place::Exit(0), exits.0),
             (Place::Exit(1), exits.1),
             (Place::Error(0), exceptions.0),
@@ -208,7 +286,7 @@ impl<'l> Lowering<'l> {
         }
         self.place = if is_late { Place::First } else { Place::Enter };
         self.zero_states()?;
-        if bound.keep.duration {
+        if bound.keep.duration && !is_begun {
             self.time = self.add_local(&[element::I8]);
         }
         for (place, calls) in calls {
@@ -223,7 +301,8 @@ impl<'l> Lowering<'l> {
                 }
             }
         }
-        if (bound.exception.iter()).any(|call| call.dest == Dest::Throw) {
+        let is_here = self.method.ends == Ends::Here;
+        if is_here && (bound.exception.iter()).any(|call| call.dest == Dest::Throw) {
             self.thrown = Some(self.add_local(&[element::OBJECT]));
         }
         self.place = if is_late { Place::First } else { Place::Enter };
@@ -231,11 +310,14 @@ impl<'l> Lowering<'l> {
             if let Some(local) = self.kept[argument] {
                 self.pushes(1);
                 self.code().load_argument(argument as u32);
+                if let (0, Some(ty)) = (argument, self.copied) {
+                    self.code().op_u32(op::LDOBJ, ty);
+                }
                 self.stores(local);
             }
         }
         self.place = Place::Enter;
-        if bound.keep.duration {
+        if bound.keep.duration && !is_begun {
             self.nanoseconds()?;
             self.stores(self.time);
         }
@@ -255,11 +337,94 @@ impl<'l> Lowering<'l> {
                 }
             }
         }
-        if bound.catches() {
+        if is_here && bound.catches() {
             self.place = Place::Error(1);
             self.ends_handler(has_ended);
         }
+        if self.method.ends == Ends::Elsewhere {
+            self.place = Place::Enter;
+            self.pack()?;
+        }
         Some(())
+    }
+
+    /// What hooks elsewhere read goes into an array of objects.
+    fn pack(&mut self) -> Option<()> {
+        let slots = std::mem::take(&mut self.slots);
+        if slots.is_empty() {
+            return Some(());
+        }
+        let (imports, object) = (self.imports, self.imports.object);
+        let packed = self.add_local(&[element::SZARRAY, element::OBJECT]);
+        self.own.packed = Some(packed);
+        self.pushes(1);
+        self.code().int(slots.len() as i32);
+        self.code().op_u32(op::NEWARR, object);
+        for (place, (source, ty)) in slots.iter().enumerate() {
+            self.pushes(3);
+            self.code().op(op::DUP);
+            self.code().int(place as i32);
+            match source {
+                Source::State(number) => {
+                    let local = self.states + u32::from(*number);
+                    self.code().load_local(local);
+                }
+                Source::Duration => {
+                    let time = self.time;
+                    self.code().load_local(time);
+                }
+                source => {
+                    let argument = self.argument(source)? as u32;
+                    self.code().load_argument(argument);
+                }
+            }
+            let how = match ty {
+                Ty::ByRef(_) => Convert::LoadBox,
+                ty if ty.is_reference() => Convert::Same,
+                _ => Convert::Box,
+            };
+            convert(imports, ty, how, self.code())?;
+            self.code().op(op::STELEM_REF);
+            self.pops(3);
+        }
+        self.stores(packed);
+        (object != 0).then_some(())
+    }
+
+    /// What lies in the array that the machine keeps, as the hook takes it.
+    fn unpack(&mut self, slot: usize, field: u32, operand: &Operand) -> Option<()> {
+        let imports = self.imports;
+        let is_time = operand.source == Source::Duration;
+        if is_time {
+            self.nanoseconds()?;
+        }
+        self.pushes(2);
+        self.code().load_argument(0);
+        self.code().op_u32(op::LDFLD, field);
+        self.code().int(slot as i32);
+        self.code().op(op::LDELEM_REF);
+        self.pops(1);
+        match (&operand.from, operand.convert) {
+            (Ty::ByRef(inner), Convert::Same) => {
+                let token = imports.type_token(inner)?;
+                self.code().op_u32(op::UNBOX, token);
+            }
+            (Ty::ByRef(inner), Convert::Load) => {
+                let token = imports.type_token(inner)?;
+                self.code().op_u32(op::UNBOX_ANY, token);
+            }
+            (_, Convert::Box | Convert::LoadBox) if !is_time => {}
+            (from, how) => {
+                let token = imports.type_token(from)?;
+                self.code().op_u32(op::UNBOX_ANY, token);
+                if is_time {
+                    self.code().op(op::SUB);
+                    self.pops(1);
+                }
+                convert(imports, from, how, self.code())?;
+            }
+        }
+        (field != 0).then_some(())
     }
 
     /// The end of a handler that catches: the exception goes on, with its stack trace if it is the same.
@@ -381,9 +546,16 @@ impl<'l> Lowering<'l> {
                     self.reserve(operand, is_late)?;
                 }
             }
-            Source::This | Source::Arg(_) => {
+            Source::This | Source::Arg(_) if self.method.ends == Ends::Here => {
                 let argument = self.argument(&operand.source)?;
-                if is_late && self.overwritten[argument] && self.kept[argument].is_none() {
+                if let (true, Some([element::BYREF, this @ ..]), Ty::ByRef(ty), Source::This) =
+                    (is_late && self.method.result.is_some(), self.method.this, &operand.from, &operand.source)
+                {
+                    if self.copied.is_none() {
+                        self.copied = Some(self.imports.type_token(ty)?);
+                        self.kept[0] = Some(self.add_local(this));
+                    }
+                } else if is_late && self.overwritten[argument] && self.kept[argument].is_none() {
                     let this = self.method.this;
                     let ty = match this {
                         Some(this) if argument == 0 => this,
@@ -395,8 +567,12 @@ impl<'l> Lowering<'l> {
             Source::Zero => self.reserve_zero(&operand.to)?,
             _ => {}
         }
+        let is_packed = matches!(self.method.ends, Ends::InMachine(_))
+            && self.slots.iter().any(|slot| slot.0 == operand.source);
         match &operand.from {
-            Ty::ByRef(inner) if operand.convert == Convert::Load && !self.is_there => {
+            Ty::ByRef(inner)
+                if operand.convert == Convert::Load && !self.is_there && !is_packed =>
+            {
                 self.reserve_zero(inner)
             }
             _ => Some(()),
@@ -555,6 +731,11 @@ impl<'l> Lowering<'l> {
             Convert::Same => &operand.to,
             _ => &operand.from,
         };
+        if let Ends::InMachine(field) = self.method.ends
+            && let Some(slot) = self.slots.iter().position(|slot| slot.0 == operand.source)
+        {
+            return self.unpack(slot, field, operand);
+        }
         match &operand.source {
             Source::Args(operands) => return self.array(operands),
             Source::Zero => return self.zero(&operand.to),
@@ -576,7 +757,9 @@ impl<'l> Lowering<'l> {
         match &operand.source {
             Source::This | Source::Arg(_) => {
                 let argument = self.argument(&operand.source)?;
+                let is_copied = self.copied.is_some() && operand.source == Source::This;
                 match self.kept[argument] {
+                    Some(local) if is_copied => self.code().load_local_address(local),
                     Some(local) => self.code().load_local(local),
                     None => self.code().load_argument(argument as u32),
                 }

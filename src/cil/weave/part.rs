@@ -10,7 +10,7 @@ use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
-use crate::cil::machines::{Machine, Machines, Sort};
+use crate::cil::machines::{self, Machine, Machines, Sort};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::blob_set::BlobSet;
 use crate::cil::metadata::flags::has_il;
@@ -26,6 +26,7 @@ use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::around::{self, Layer, Split, Splits};
 use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
 use crate::cil::weave::calls::ConstructorCalls;
+use crate::cil::weave::completion::{self, Completions};
 use crate::cil::weave::constructor::Calls;
 use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
@@ -42,7 +43,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Default)]
 pub struct Scratch {
     pub(crate) rewrite: rewrite::Scratch,
-    own: Own,
+    pub(crate) own: Own,
     /// The new bodies of the part under way.
     pub(crate) bodies: Bodies,
     pub(crate) descriptors: Descriptors,
@@ -74,6 +75,8 @@ pub struct Weaver<'w, 'i, 'a> {
     pub(crate) redirects: redirects::Tokens,
     /// The methods that have hooks in the places of their bodies.
     splits: Splits,
+    /// The async methods that have hooks where they complete.
+    completions: Completions,
     /// The rows that the hooks need.
     pub(crate) additions: Additions,
 }
@@ -102,8 +105,8 @@ pub struct Part {
 enum What {
     /// All of it.
     Method(usize, u32),
-    /// What records the values at the start of an async method. The rest is in its state machine.
-    Values(usize, u32),
+    /// What runs where an async method or iterator is called. The rest is in its state machine.
+    Kickoff(usize, u32),
 }
 
 /// A method with a state machine: [`Joiner`](crate::cil::weave::join::Joiner) weaves it.
@@ -175,6 +178,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                                 (own(), (planned, bound)),
                                 redirects,
                                 (&references, &mut additions),
+                                &machines,
                             )?;
                         }
                         Ok(references.tokens)
@@ -192,6 +196,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             adapters: imported.adapters,
             redirects: imported.redirects,
             splits: imported.splits,
+            completions: imported.completions,
             all: redirects.all,
             points: redirects.points,
             source,
@@ -235,10 +240,36 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         self.bound[self.planned[planned].bound? as usize].logical
     }
 
-    /// Whether a planned method calls anything beside the hooks of the library.
-    fn calls_more(&self, planned: &Planned) -> bool {
-        let bound = planned.bound.map(|place| &self.bound[place as usize]);
+    /// The own hooks of a planned method.
+    fn bound(&self, planned: &Planned) -> Option<&'w Bound> {
+        planned.bound.map(|place| &*self.bound[place as usize])
+    }
+
+    /// The own hooks of a planned method that lie with its body: a hook may run instead of that.
+    pub(crate) fn of_body(&self, planned: &Planned) -> Option<&'w Bound> {
+        let mut bound = self.bound(planned)?;
+        while let Some(around) = &bound.around {
+            bound = around.inner.as_deref()?;
+        }
+        Some(bound)
+    }
+
+    /// Whether the kick-off of a method, by its place, calls something: what tells the hook library of texts is in the machine, but for
+    /// async methods.
+    pub(crate) fn begins_apart(&self, place: usize, sort: Sort) -> bool {
+        let bound = self.bound(&self.planned[place]);
         bound.is_some_and(|bound| !bound.is_empty())
+            && (sort == Sort::Async || self.held(place).is_none())
+    }
+
+    /// Whether a method has hooks where it completes, and that is not known.
+    fn lacks_completion(&self, planned: &Planned, method: u32) -> bool {
+        let ends = self.of_body(planned).is_some_and(Bound::ends_elsewhere);
+        let by_runtime = || {
+            let machine = self.machines.of(method);
+            machine.is_some_and(|machine| machine.sort == Sort::ByRuntime)
+        };
+        ends && !self.completions.contains_key(&method) && !by_runtime()
     }
 
     /// What a planned method, by its place, tells the hook library of texts, where it calls nothing else and that has room.
@@ -316,6 +347,77 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             [] => Ok(None),
             calls => self.around(opened, 0, calls).map(Some),
         }
+    }
+
+    /// The row of `MoveNext` of an async method that has hooks where it completes.
+    pub(crate) fn move_next(&self, kickoff: u32) -> Option<u32> {
+        self.completions.get(&kickoff).map(|c| c.move_next)
+    }
+
+    /// What goes around the points in `MoveNext` of an async method, and its hooks where it completes.
+    pub(crate) fn around_ends(
+        &self,
+        opened: &Opened<'_>,
+        place: usize,
+        kickoff: u32,
+    ) -> Attempt<Option<Around>> {
+        let around = self.around_inner(opened, place)?;
+        let completion = self.completions.get(&kickoff);
+        let Some(completion) = completion.filter(|c| c.move_next == opened.method) else {
+            return Ok(around);
+        };
+        let mut around = around.unwrap_or_default();
+        let method = self.open_any(kickoff)?;
+        let this = self.this_type(place)?;
+        let of_kickoff = own::Method {
+            is_zeroed: rewrite::zeroes_locals(&opened.body),
+            ..self.as_own(&method, place, &this)?
+        };
+        let exception = self.tokens.as_ref().map_err(|reason| *reason)?.exception;
+        let named = (&self.imports, exception);
+        completion
+            .end(named, &of_kickoff, opened.locals, &mut around)
+            .ok_or(Reason::StateMachine)?;
+        Ok(Some(around))
+    }
+
+    /// What own hooks name.
+    pub(crate) fn imports(&self) -> &Imports {
+        &self.imports
+    }
+
+    /// The type of `this` of a planned method, by its place, as signatures spell it.
+    pub(crate) fn this_type(&self, place: usize) -> Result<Vec<u8>> {
+        let owner = self.planned[place].ty + 1;
+        let is_value = around::is_value_type(self.image, owner)?;
+        Ok(around::this_type(self.image, owner, is_value))
+    }
+
+    /// A method that is open as own hooks see it, from its beginning on.
+    pub(crate) fn as_own<'m>(
+        &self,
+        opened: &Opened<'m>,
+        place: usize,
+        this: &'m [u8],
+    ) -> Result<own::Method<'m>>
+    where
+        'a: 'm,
+    {
+        Ok(own::Method {
+            code: opened.body.code,
+            start: 0,
+            signature: self.image.metadata.blobs.get(opened.signature)?,
+            locals: opened.locals,
+            this: (opened.flags & method_flag::STATIC == 0).then_some(this),
+            id: self.planned[place].id,
+            line: self.line(opened.method),
+            is_raw: false,
+            is_zeroed: rewrite::zeroes_locals(&opened.body),
+            runs: &[],
+            result: None,
+            more_locals: 0,
+            ends: own::Ends::Here,
+        })
     }
 
     /// The names of all methods that are planned, if they are numbered.
@@ -445,40 +547,49 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         let what = What::Method(place, method);
                         self.weave_method(what, this, tokens, (part, ty), scratch)
                     }
-                    // Own hooks alone are those of ordinary methods. A call that would be summed up is recorded: it goes over threads.
-                    Some(_) if planned.advice.as_pair().only(Advice::ALL) == Advice::default() => {
+                    Some(_) if self.lacks_completion(planned, method) => {
                         Err(Reason::StateMachine.into())
                     }
-                    // Values are recorded where the method begins, in front of its first piece: an iterator begins later.
-                    Some(machine)
-                        if machine.sort != Sort::Async
-                            && self.calls_more(planned)
-                            && self.held(place).is_none() =>
-                    {
-                        Err(Reason::StateMachine.into())
-                    }
+                    // A call that would be summed up is recorded: it goes over threads.
                     Some(machine) => {
+                        let has_pair = has_pair(planned);
+                        let what = match has_pair {
+                            true => What::Kickoff(place, method),
+                            false => What::Method(place, method),
+                        };
                         let this = (number + 1, this.as_ref());
-                        let values = match machine.sort == Sort::Async && self.calls_more(planned) {
-                            true => {
-                                let what = What::Values(place, method);
+                        // The runtime suspends the method itself.
+                        let has_kickoff = machine.sort != Sort::ByRuntime;
+                        let woven = match has_kickoff {
+                            true if self.begins_apart(place, machine.sort) => {
                                 self.weave_method(what, this, tokens, (part, ty), scratch)
                             }
-                            false => Ok(0),
+                            true => Ok(0),
+                            false => {
+                                self.weave_around((place, method), this, tokens, part, scratch)
+                            }
                         };
-                        match values {
-                            Ok(_) => {
-                                part.machines.push(PlannedMachine {
-                                    machine,
-                                    planned: place,
-                                });
-                                continue;
+                        match woven {
+                            Ok(named) => {
+                                let completes = self.completions.contains_key(&method);
+                                if has_pair || completes || !has_kickoff {
+                                    part.machines.push(PlannedMachine {
+                                        machine,
+                                        planned: place,
+                                    });
+                                    continue;
+                                }
+                                Ok(named)
                             }
                             Err(e) => Err(e),
                         }
                     }
                     // Of an image whose machines are not known.
-                    None if self.logical(place).is_some() => Err(Reason::StateMachine.into()),
+                    None if self.logical(place).is_some()
+                        || self.lacks_completion(planned, method) =>
+                    {
+                        Err(Reason::StateMachine.into())
+                    }
                     None => {
                         let this = (number + 1, this.as_ref());
                         let what = What::Method(place, method);
@@ -542,11 +653,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         (part, ty): (&mut Part, &mut WovenType),
         scratch: &mut Scratch,
     ) -> Attempt<u32> {
-        let (What::Method(place, method) | What::Values(place, method)) = what;
+        let (What::Method(place, method) | What::Kickoff(place, method)) = what;
         let opened = self.open(method)?;
         let planned = match what {
             What::Method(..) => self.planned[place],
-            What::Values(..) => Planned {
+            What::Kickoff(..) => Planned {
                 advice: Advice::OWN,
                 ..self.planned[place]
             },
@@ -558,8 +669,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 self.weave_split(&opened, all, owner, tokens, part, scratch)?
             }
             None => {
-                let bound = planned.bound.map(|place| &*self.bound[place as usize]);
-                let hooks = (&planned, bound);
+                let hooks = (&planned, self.bound(&planned));
                 let rewritten =
                     self.weave_body((&opened, method), hooks, owner, tokens, part, scratch)?;
                 self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb)
@@ -611,9 +721,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         .fields
                         .extend(fields.iter().map(|at| at + start as u32));
                 }
-                let pdb = self.pdb.as_ref();
-                pdb.and_then(|pdb| pdb.first_line(opened.method))
-                    .unwrap_or_default()
+                self.first_line(opened.method)
             }
             false => {
                 let own = match inner {
@@ -630,13 +738,66 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 self.move_lines(place, opened, &rewritten, scratch, &mut part.pdb)
             }
         };
+        let opened = (opened, planned);
+        self.weave_layers((split, opened), owner, tokens, part, scratch)?;
+        Ok(named)
+    }
+
+    /// Weaves what calls the hooks instead of a body.
+    fn weave_layers(
+        &self,
+        (split, (opened, planned)): (&Split, (&Opened<'_>, &Planned)),
+        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
         for layer in &split.layers {
             self.weave_layer(layer, (opened, planned), owner, tokens, part, scratch)?;
+            let row = self.image.metadata.tables.row(table::METHOD_DEF, opened.method)?;
+            let by_runtime = row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0;
+            if layer.method == opened.method && by_runtime {
+                scratch.unsuspend();
+            }
         }
         if self.pdb.is_some() {
             part.pdb.move_body(opened.method, split.body);
         }
-        Ok(named)
+        Ok(())
+    }
+
+    /// Weaves what calls the hooks instead of a body that the runtime suspends. [`Joiner`](crate::cil::weave::join::Joiner) does the rest.
+    fn weave_around(
+        &self,
+        (place, method): (usize, u32),
+        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<u32> {
+        if let Some(split) = self.splits.get(&method) {
+            let opened = self.open_any(method)?;
+            let all = (split, (&opened, &self.planned[place]));
+            self.weave_layers(all, owner, tokens, part, scratch)?;
+        }
+        Ok(0)
+    }
+
+    /// Appends the body of a method as it is for the method that a hook runs instead, if there is one.
+    pub(crate) fn keep_body(&self, method: u32, scratch: &mut Scratch) -> Attempt<()> {
+        let to = self.method_of_body(method);
+        if to != method {
+            let opened = self.open_any(method)?;
+            let at = opened.code_at - opened.body.code_offset;
+            let bytes = &self.image.bytes[at..at + opened.body.len];
+            scratch.add_new_body(to, bytes);
+        }
+        Ok(())
+    }
+
+    /// The method that has the body of another one in the end: a hook may run instead of it.
+    pub(crate) fn method_of_body(&self, method: u32) -> u32 {
+        self.splits.get(&method).map_or(method, |split| split.body)
     }
 
     /// Weaves what calls a hook instead of a body, with the hooks outside of that.
@@ -728,10 +889,17 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     is_raw: shape.constructor.is_some() && recipe.start == 0,
                     is_zeroed: rewrite::zeroes_locals(body),
                     runs: &[],
+                    result: None,
+                    more_locals: 0,
+                    ends: match bound.ends_elsewhere() {
+                        true => own::Ends::Elsewhere,
+                        false => own::Ends::Here,
+                    },
                 };
                 own_code.make(&self.imports, bound, &method)?;
                 recipe.extra = own_code.extra();
-                if recipe.error.is_empty() && !bound.exception.is_empty() {
+                let ends_here = method.ends == own::Ends::Here;
+                if recipe.error.is_empty() && ends_here && !bound.exception.is_empty() {
                     // The exception lies there for the recorded pair.
                     recipe.error = Snippet::default().op(op::POP);
                 }
@@ -744,10 +912,15 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             true => &[],
             false => self.points(planned).0,
         };
-        let around = match points {
+        let mut around = match points {
             [] => None,
             calls => Some(self.around(opened, recipe.extra.1, calls)?),
         };
+        if let (Some(_), Some(packed)) = (own, own_code.packed())
+            && let Some(completion) = self.completions.get(&opened.method)
+        {
+            completion.start(packed, around.get_or_insert_default());
+        }
         let mut locals = Vec::new();
         if let Some(around) = &around {
             locals.extend_from_slice(recipe.extra.0);
@@ -841,15 +1014,26 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let (method, old_len) = (opened.method, opened.body.code.len() as u32);
         let layout = scratch.rewrite.layout();
         edits.method(pdb, (place as u32, method), layout, old_len, new);
-        pdb.first_line(method).unwrap_or_default()
+        self.first_line(method)
     }
 
     /// The first source line of a method, or 0.
-    fn line(&self, method: u32) -> u32 {
-        let pdb = self.pdb.as_ref();
-        pdb.and_then(|pdb| pdb.first_line(method))
-            .unwrap_or_default()
-            .1
+    pub(crate) fn line(&self, method: u32) -> u32 {
+        self.first_line(method).1
+    }
+
+    /// The document and the first source line of a method: of an async method or iterator they are in its state machine.
+    fn first_line(&self, method: u32) -> (u32, u32) {
+        let Some(pdb) = &self.pdb else {
+            return (0, 0);
+        };
+        let in_machine = || {
+            let machine = self.machines.of(method).filter(|machine| machine.ty != 0)?;
+            let (row, _) = machines::methods(self.image, machine.ty)
+                .find(|(_, name)| name.rsplit(|&b| b == b'.').next() == Some(b"MoveNext"))?;
+            pdb.first_line(row)
+        };
+        pdb.first_line(method).or_else(in_machine).unwrap_or_default()
     }
 
     /// A method's body and what of its tables weaving needs; not of one that the runtime suspends.
@@ -969,6 +1153,7 @@ impl Scratch {
             old_len,
             at: 0,
             apart: false,
+            unsuspended: false,
         });
     }
 
@@ -977,6 +1162,13 @@ impl Scratch {
     fn keep_apart(&mut self) {
         if let Some(body) = self.bodies.list.last_mut() {
             body.apart = true;
+        }
+    }
+
+    /// The runtime does not suspend the method whose body was added last.
+    fn unsuspend(&mut self) {
+        if let Some(body) = self.bodies.list.last_mut() {
+            body.unsuspended = true;
         }
     }
 
@@ -991,6 +1183,7 @@ impl Scratch {
             old_len: 0,
             at: 0,
             apart: false,
+            unsuspended: false,
         });
     }
 
@@ -1013,6 +1206,7 @@ impl Scratch {
             old_len,
             at: 0,
             apart: false,
+            unsuspended: false,
         });
         bodies.frames.push(Framed {
             frame,
@@ -1055,6 +1249,11 @@ impl Opened<'_> {
     }
 }
 
+/// Whether calls of a planned method are recorded as a pair of hooks.
+pub(crate) fn has_pair(planned: &Planned) -> bool {
+    planned.advice.as_pair().only(Advice::ALL) != Advice::default()
+}
+
 /// Whether hooks call the hook library, by themselves or by adapters.
 fn needs_guard(bound: &Bound) -> bool {
     let mut calls = [&bound.enter, &bound.exit, &bound.exception]
@@ -1078,6 +1277,7 @@ struct Imported {
     adapters: Vec<Adapter>,
     redirects: redirects::Tokens,
     splits: Splits,
+    completions: Completions,
 }
 
 /// Imports what own hooks name, and adds their adapters and what bodies become.
@@ -1089,6 +1289,7 @@ fn import<'b>(
     ),
     redirects: Redirects<'_>,
     (references, additions): (&References, &mut Additions),
+    machines: &Machines,
 ) -> Result<Imported> {
     // Signatures are shared: a small file can have many long ones.
     let most = image.bytes.len() + (1 << 20);
@@ -1120,10 +1321,12 @@ fn import<'b>(
         first.map_or(0, |(_, line)| line)
     };
     let splits = around::add(image, all, &line, &mut importer, &mut adapters)?;
+    let completions = completion::add(image, all, machines, &mut importer)?;
     Ok(Imported {
         imports: importer.finish(),
         adapters,
         redirects: redirected,
         splits,
+        completions,
     })
 }

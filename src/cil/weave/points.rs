@@ -33,6 +33,7 @@ struct Told {
 }
 
 /// What goes around the points of a method, and the types of the locals that it takes, with their number.
+#[derive(Default)]
 pub(crate) struct Around {
     pub points: Points,
     pub locals: (Vec<u8>, u32),

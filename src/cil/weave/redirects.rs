@@ -25,7 +25,7 @@ use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
 use crate::cil::weave::ordinary::{self, MethodInfo};
-use crate::cil::weave::own::{Method, Own, convert, signature_of_locals};
+use crate::cil::weave::own::{self, Method, Own, convert, signature_of_locals};
 use crate::cil::weave::points;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
@@ -482,5 +482,8 @@ fn method<'m>(signature: &'m [u8], locals: &'m [u8]) -> Method<'m> {
         is_raw: false,
         is_zeroed: true,
         runs: &[],
+        result: None,
+        more_locals: 0,
+        ends: own::Ends::Here,
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
+use crate::aspect::bind::call::Bound;
 use crate::cil::il::body::{Body, ClauseKind};
 use crate::cil::il::insn::{Insn, op};
 use crate::cil::image::Image;
@@ -15,8 +16,10 @@ use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{MethodSignature, element, kind, without_modifiers};
 use crate::cil::metadata::tables::{decode, encode, token_row, token_table};
-use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
+use crate::cil::rewrite::{self, Exit, Recipe, Rewritten, Scratch, Snippet};
+use crate::cil::weave::import::Imports;
 use crate::cil::weave::ordinary::{MethodInfo, Tokens};
+use crate::cil::weave::own::{Method, Own};
 use crate::error::Result;
 
 /// How woven code asks whether something is complete.
@@ -55,6 +58,16 @@ pub(crate) struct Weaver<'w, 'i, 'a> {
     pub(crate) says: Option<i32>,
     /// What is told of texts, where it begins.
     pub(crate) held: Snippet,
+    /// Its calls are recorded.
+    pub(crate) has_pair: bool,
+}
+
+/// What makes the code of a method's own hooks.
+pub(crate) struct OwnHooks<'o> {
+    pub own: &'o mut Own,
+    pub imports: &'o Imports,
+    pub bound: &'o Bound,
+    pub method: Method<'o>,
 }
 
 /// The locals that the weaver adds in front of those of its handlers.
@@ -96,7 +109,7 @@ impl<'a> Weaver<'_, '_, 'a> {
     pub(crate) fn weave(
         &self,
         body: &Body<'_>,
-        shape: &MethodInfo<'_>,
+        (shape, hooks): (&MethodInfo<'_>, Option<OwnHooks<'_>>),
         (additions, members): (&mut Additions, &mut Members),
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -113,33 +126,66 @@ impl<'a> Weaver<'_, '_, 'a> {
         let result = result(shape.result).ok_or(Reason::RuntimeAsync)?;
         let mut locals = Locals {
             own: local_count(shape.locals).ok_or(Reason::UnreadableBody)?,
-            types: vec![vec![element::I8]],
+            types: Vec::new(),
         };
-        let before = self.before(body, &calls, &mut locals, (additions, members))?;
+        let mut before = Vec::new();
+        let (mut enter, mut exit, mut error) = <[Snippet; 3]>::default().into();
+        if self.has_pair {
+            locals.types.push(vec![element::I8]);
+            before = self.before(body, &calls, &mut locals, (additions, members))?;
+            (enter, exit, error) = self.pair(&locals)?;
+        }
+        let mut extra = locals.types.concat();
+        let mut count = locals.types.len() as u32;
+        let mut code = rewrite::Own::default();
+        if let Some(hooks) = hooks {
+            let method = Method {
+                result: Some(result),
+                more_locals: count,
+                ..hooks.method
+            };
+            hooks.own.make(hooks.imports, hooks.bound, &method)?;
+            let (types, more) = hooks.own.extra();
+            extra.extend_from_slice(types);
+            count += more;
+            if error.is_empty() && !hooks.bound.exception.is_empty() {
+                // The exception lies there for the recorded pair.
+                error = Snippet::default().op(op::POP);
+            }
+            code = hooks.own.code();
+        }
+        let recipe = Recipe {
+            start: 0,
+            enter,
+            exit: Exit::Always(exit),
+            error,
+            exception: self.tokens.exception,
+            before: &before,
+            points: None,
+            result,
+            locals: shape.locals,
+            extra: (&extra, count),
+        };
+        scratch.rewrite_with(body, (&recipe, code), additions, out)
+    }
+
+    /// The hooks of the logical call where the method begins, where it returns, and where an exception leaves it.
+    fn pair(&self, locals: &Locals) -> Attempt<(Snippet, Snippet, Snippet)> {
         let none = Snippet::default();
         let tokens = self.tokens;
         let enter = none.op(op::LDC_I4_0).op(op::CONV_I8);
         let enter = enter.local(op::STLOC, locals.own);
         let resumed = tokens.resume(enter.local(op::LDLOCA, locals.own), self.id, self.says);
-        let extra = locals.types.concat();
-        let recipe = Recipe {
-            start: 0,
-            enter: self.held.then(resumed).ok_or(Reason::RuntimeAsync)?,
-            exit: Exit::Always(self.on_call(none, &locals, tokens.end)),
+        Ok((
+            self.held.then(resumed).ok_or(Reason::RuntimeAsync)?,
+            self.on_call(none, locals, tokens.end),
             // What was awaited may have thrown it: then the call goes on first.
-            error: self.on_call(
-                self.on_call(none, &locals, tokens.awaited),
-                &locals,
+            self.on_call(
+                self.on_call(none, locals, tokens.awaited),
+                locals,
                 tokens.fail,
             ),
-            exception: tokens.exception,
-            before: &before,
-            points: None,
-            result,
-            locals: shape.locals,
-            extra: (&extra, locals.types.len() as u32),
-        };
-        scratch.rewrite(body, &recipe, additions, out)
+        ))
     }
 
     /// `ldloca call; ldc id; call hook`, behind what is given.

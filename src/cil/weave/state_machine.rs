@@ -100,6 +100,31 @@ impl<'w, 'a> Weaver<'w, 'a> {
         }
     }
 
+    /// The row of the machine's `MoveNext`.
+    pub(crate) fn move_next(&self) -> Option<u32> {
+        method_named(self.image, self.machine.ty, b"MoveNext")
+    }
+
+    /// The calls by which `MoveNext` of an async method tells its builder that it ends, and whether it does by an exception; none where
+    /// its code cannot be read.
+    pub(crate) fn ends(&self, code: &[u8]) -> Option<Vec<(u32, bool)>> {
+        let builders = self.builders();
+        let mut ends = Vec::new();
+        let mut pc = 0;
+        while (pc as usize) < code.len() {
+            let insn = insn::at(code, pc).ok()?;
+            if matches!(insn.opcode, op::CALL | op::CALLVIRT) {
+                match self.builder_call(insn.token(code), &builders) {
+                    Some(b"SetResult") => ends.push((pc, false)),
+                    Some(b"SetException") => ends.push((pc, true)),
+                    _ => {}
+                }
+            }
+            pc = insn.end();
+        }
+        Some(ends)
+    }
+
     /// Whether the machine's `MoveNext` looks like one of this kind.
     pub(crate) fn knows(&self, body: &Body<'_>, result: &[u8]) -> bool {
         if self.machine.sort == Sort::Iterator {
@@ -138,7 +163,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
     }
 
     /// The signature of the machine's type as its own methods see it (II.23.2.12).
-    fn own_instance(&self, parameters: u32) -> Result<Vec<u8>> {
+    pub(crate) fn own_instance(&self, parameters: u32) -> Result<Vec<u8>> {
         let metadata = &self.image.metadata;
         let row = metadata.tables.row(table::TYPE_DEF, self.machine.ty)?;
         let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;

@@ -151,7 +151,10 @@ pub(crate) fn write<'a>(
     let sizes = [metadata.pieces.len(), resources.len()];
     let (places, space) = place(image, &occupied, sizes, &mut parts, &debug_edits, key)?;
     let bodies = parts.iter().flat_map(|part| &part.list);
-    metadata.set_bodies(bodies.map(|body| (body.method, body.at, body.apart)));
+    metadata.set_bodies(bodies.map(|body| {
+        let changes = [body.apart, body.unsuspended];
+        (body.method, body.at, changes)
+    }));
 
     let sections = Sections::new(image, &space)?;
     let mut draft = Draft::new(image, &sections)?;

@@ -66,7 +66,7 @@ impl Binding<'_> {
                 "a static initialiser cannot be left out".into(),
                 help("leave it out with `exclude`, or by `proceed?`"),
             )),
-            _ if subject.is_async => Some((
+            _ if subject.is_async && self.binder.language == Language::Java => Some((
                 "a method that ends later is not run by `proceed` yet".into(),
                 help("leave it out with `exclude`, or by `proceed?`"),
             )),
