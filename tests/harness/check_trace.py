@@ -272,6 +272,13 @@ def read_symbols(trace, data):
                     trace.problems.append("a symbols map of version 1 names values")
             elif tag == 10:
                 _, at = leb128(block, at)
+            elif tag == 13:
+                _, at = leb128(block, at)
+                kind, at = leb128(block, at)
+                for _ in range(5):
+                    _, at = text(block, at)
+                if not 1 <= kind <= 5 or struct.unpack_from("<H", data, 4) < (5,):
+                    trace.problems.append(f"a span of kind {kind} in a map of version {struct.unpack_from('<H', data, 4)}")
             elif tag == 11:
                 number, at = leb128(block, at)
                 aspects = []
@@ -283,7 +290,7 @@ def read_symbols(trace, data):
                         _, at = leb128(block, at)
                     name, at = text(block, at)
                     aspects.append((name, ("error", "info", "debug")[level & 15]))
-                if struct.unpack_from("<H", data, 4) != (4,):
+                if struct.unpack_from("<H", data, 4) < (4,):
                     trace.problems.append("a symbols map of an early version has switches")
                 if packed != length + 5 * -(-length // 0xFFFF):
                     trace.problems.append("what says what can be switched is packed")

@@ -116,6 +116,11 @@ class Names:
                 self.values[method] = [text().decode() for _ in range(number())]
             elif tag == 10:
                 number()
+            elif tag == 13:
+                number()
+                assert 1 <= number() <= 5, "a kind of spans"
+                for _ in range(5):
+                    text()
             elif tag == 11:
                 for _ in range(number()):
                     flags = number()
