@@ -54,6 +54,8 @@ namespace app
 
             public Request peer() { return ownPeer; }
 
+            public string[] tags() { return ownPath == null ? null : new string[number]; }
+
             public Request self() { return this; }
 
             public int port() { return 8000 + number; }

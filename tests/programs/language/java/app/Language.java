@@ -37,6 +37,10 @@ public class Language {
             return peer;
         }
 
+        public String[] tags() {
+            return path == null ? null : new String[number];
+        }
+
         public Request self() {
             return this;
         }
