@@ -278,6 +278,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "serial",
             "stack",
             "module_info",
+            "references",
             "sites",
             "simulation",
             "frames",

@@ -109,6 +109,10 @@ public class Language {
         return request.path() == null ? null : request.path() + request.path();
     }
 
+    static <T> T pass(T item) {
+        return item;
+    }
+
     public static void main(String[] args) {
         Request request = new Request(1, "/a", null);
         System.out.println(serve(request, new Response(), false));
@@ -119,5 +123,6 @@ public class Language {
         }
         System.out.println(serve(new Request(3, null, request), new Response(), false));
         System.out.println(serve(new Special(4, "/d", null), new Response(), false));
+        System.out.println(pass("text") + pass(request) + pass(5) + pass(null));
     }
 }
