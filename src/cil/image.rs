@@ -256,3 +256,45 @@ impl<'a> Image<'a> {
         self.metadata.describe(ty, index)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIBRARY: &[u8] = include_bytes!("../../runtime/dotnet/Weave.Runtime.dll");
+
+    fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        let at: Vec<usize> = (bytes.windows(from.len()).enumerate())
+            .filter(|(_, window)| *window == from)
+            .map(|(at, _)| at)
+            .collect();
+        assert_eq!(at.len(), 1, "it stands there once");
+        bytes[at[0]..at[0] + to.len()].copy_from_slice(to);
+        bytes
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_package() {
+        let version = |bytes: &[u8]| Image::parse(bytes).unwrap().package_version().unwrap();
+        assert_eq!(version(LIBRARY), "1.0.0");
+        // An attribute's text has its length in front, and the number of named arguments behind.
+        let informational = b"\x01\x00\x051.0.0\x00\x00";
+        let file = b"\x01\x00\x071.0.0.0\x00\x00";
+        assert_eq!(
+            version(&replaced(LIBRARY, informational, b"\x01\x00\x056.8.1")),
+            "6.8.1"
+        );
+        // What is no version: the file's counts.
+        let none = replaced(LIBRARY, informational, b"\x01\x00\x05dev-x");
+        let none = replaced(&none, file, b"\x01\x00\x076.8.1.9");
+        assert_eq!(version(&none), "6.8.1.9");
+        assert_eq!(
+            Image::parse(&none).unwrap().assembly_version().unwrap(),
+            "1.0.0.0"
+        );
+        // A text that is cut off is none.
+        let torn = replaced(LIBRARY, informational, b"\x01\x00\x7f6.8.1");
+        assert_eq!(version(&torn), "1.0.0.0");
+    }
+}

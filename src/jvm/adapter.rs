@@ -330,6 +330,7 @@ impl Code {
         match &link.kind {
             LinkKind::Cast => self.out.indexed(op::CHECKCAST, owner, 1, 1),
             LinkKind::Box => {}
+            LinkKind::Length => self.out.op(op::ARRAYLENGTH, 1, 1),
             LinkKind::Field => {
                 let mut descriptor = String::new();
                 link.result.put_descriptor(&mut descriptor);

@@ -66,6 +66,7 @@ pub mod op {
     pub const NEWARRAY: u8 = 188;
     pub const ANEWARRAY: u8 = 189;
     pub const ATHROW: u8 = 191;
+    pub const ARRAYLENGTH: u8 = 190;
     pub const CHECKCAST: u8 = 192;
     pub const INSTANCEOF: u8 = 193;
     pub const MONITORENTER: u8 = 194;

@@ -19,8 +19,8 @@ import values
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
 
 PROGRAMS = {"chains": "Chains", "language": "Language"}
-JAVA = {"HOST": "getHost()", "LENGTH": "length()", "MESSAGE": "getMessage()", "TRIM": "trim()", "PATH": "path()", "PEER": "peer()", "POINT": "inner.twice()"}
-DOTNET = {"HOST": "Host", "LENGTH": "Length", "MESSAGE": "Message", "TRIM": "Trim()", "PATH": "ownPath", "PEER": "ownPeer", "POINT": "point.twice().size"}
+JAVA = {"HOST": "getHost()", "LENGTH": "length()", "MESSAGE": "getMessage()", "TRIM": "trim()", "PATH": "path()", "PEER": "peer()", "POINT": "inner.twice()", "LONG": "length"}
+DOTNET = {"HOST": "Host", "LENGTH": "Length", "MESSAGE": "Message", "TRIM": "Trim()", "PATH": "ownPath", "PEER": "ownPeer", "POINT": "point.twice().size", "LONG": "Length"}
 
 
 def sources(program):

@@ -21,6 +21,7 @@ import shutil
 import zipfile
 from collections import defaultdict
 
+import chains
 import changing
 import check_corpora
 import check_dex
@@ -417,6 +418,23 @@ def judged(score, folder):
         score.check(f"the judge accepts what is sound ({mode})", not verdict.findings, str(verdict.findings))
 
 
+def values(score, folder):
+    """What reads the values of chains.py's programs: fields, casts, constants, static methods."""
+    for program in chains.PROGRAMS:
+        there = fresh(folder / program)
+        dexes = {}
+        for name, jar in zip(("app", "hooks"), chains.classes(there, program)):
+            dexes[name] = there / f"{name}.dex"
+            check_dex.to_dex(jar, dexes[name])
+        rules, woven = chains.rules(there, program, "hooks.dex", chains.JAVA), there / "woven.dex"
+        run([weave_binary(), "-q", "--strict", "--rules", rules, dexes["app"], woven])
+        apk = apk_of(there / "app.apk", [woven, dexes["hooks"], ROOT / "runtime/java/weave-runtime.dex"])
+        for mode in MODES:
+            verdict = Verdict(apk, mode)
+            good = not verdict.findings and verdict.methods > 0
+            score.check(f"values of {program} ({mode})", good, str(verdict.findings) or f"{verdict.methods} methods")
+
+
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     corpora.add_scopes(args)
@@ -426,6 +444,7 @@ def body():
         raise Missing(f"{', '.join(lacking)}: install them (tests/setup.sh)")
     score, folder = Score(), fresh(WORK / "art")
     judged(score, folder)
+    values(score, folder)
     tests = ROOT / "tests" / "dex"
     run(["smali", "assemble", "-a", "26", "-o", folder / "hooks.dex", tests / "hooks"])
     check_corpora.library(folder, "Same")

@@ -146,6 +146,8 @@ pub enum LinkKind {
     Method(Box<[Constant]>),
     /// It reads a field.
     Field,
+    /// It reads how long an array is.
+    Length,
     /// It takes the object as another type; null, where it is of none such.
     Cast,
     /// It makes an object of a primitive value or a struct.

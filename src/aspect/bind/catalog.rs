@@ -195,11 +195,17 @@ impl Catalog {
         self.members.get(name)
     }
 
-    /// The types of this simple name that are known for chains, ascending.
+    /// The types of this simple name that are known for chains, ascending; the hook library's are none.
     pub fn of_simple_name(&self, name: &str) -> &[Box<str>] {
         let simple = self.simple.get_or_init(|| {
             let mut all: FxHashMap<Box<str>, Vec<Box<str>>> = FxHashMap::default();
-            for (name, _) in self.all_members() {
+            let is_of_library = |name: &&str| {
+                ["weave/runtime/", "Weave.Runtime."]
+                    .iter()
+                    .any(|ours| name.starts_with(ours))
+            };
+            let names = self.all_members().map(|(name, _)| name);
+            for name in names.filter(|name| !is_of_library(name)) {
                 let simple = name.rsplit(['.', '/', '$', '+']).next().unwrap_or(name);
                 all.entry(simple.into()).or_default().push(name.into());
             }

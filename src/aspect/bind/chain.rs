@@ -6,7 +6,7 @@ use super::call::{
     Adapter, Call, Constant, Convert, Dest, Hook, Keep, Link, LinkKind, Operand, Source,
 };
 use super::catalog::{Given, Member, MemberType, spellings};
-use super::convert::Fit;
+use super::convert::{Fit, convert};
 use super::misfit::Misfit;
 use super::reach::is_inert;
 use super::ty::{Language, Named, Prim, Ty};
@@ -72,7 +72,9 @@ impl<'b> Binding<'b> {
                 let (head, ty) = self.first(all, keep)?;
                 match (head, ty) {
                     (Meant::Value(value), Some(ty)) if value.ty != ty => {
-                        self.links(value, vec![cast_to(&ty)], keep)
+                        let object = self.object();
+                        let head = (value, Convert::Same, object);
+                        self.links(head, vec![cast_to(&ty)], keep)
                     }
                     (head, _) => head,
                 }
@@ -115,7 +117,10 @@ impl<'b> Binding<'b> {
             }
         }
         let ty_of = |value: &Meant| match value {
-            Meant::Value(value) => value.ty.is_reference().then(|| value.ty.clone()),
+            Meant::Value(value) => match &value.ty {
+                Ty::Named(named) if !named.value && named.args.is_empty() => Some(value.ty.clone()),
+                _ => None,
+            },
             Meant::Constant(Word::Text(_)) => Some(self.string()),
             _ => None,
         };
@@ -155,11 +160,6 @@ impl<'b> Binding<'b> {
         let Meant::Value(head) = head else {
             return Ok(head);
         };
-        let object = self.object();
-        let mut links = Vec::new();
-        if !head.ty.is_reference() {
-            links.push(boxed_as(&head.ty, &object));
-        }
         let name = match self.binder.language {
             Language::Java => "toString",
             Language::CSharp => "ToString",
@@ -169,8 +169,22 @@ impl<'b> Binding<'b> {
             kind: MemberKind::Method(Vec::new()),
             place: place.clone(),
         };
-        links.push(self.link(&object, &member)?);
-        Ok(self.links(head, links, keep))
+        let link = self.link(&self.object(), &member)?;
+        let (convert, object) = self.as_object(&head.ty, place)?;
+        Ok(self.links((head, convert, object), vec![link], keep))
+    }
+
+    /// How a value is taken as an object.
+    fn as_object(&self, ty: &Ty, place: &Range<usize>) -> Result<(Convert, Ty), Misfit> {
+        let object = self.object();
+        match convert(self.binder.hierarchy, ty, &object, &mut Vec::new()) {
+            Ok((_, convert)) => Ok((convert, object)),
+            Err(_) => {
+                let shown = self.shown_type(ty);
+                let title = format!("{} cannot become an object", article(&shown));
+                Err(self.complains(place.clone(), title, "for", None))
+            }
+        }
     }
 
     /// A chain from a value on.
@@ -181,7 +195,13 @@ impl<'b> Binding<'b> {
         boxed: bool,
         keep: &mut Keep,
     ) -> Result<Meant, Misfit> {
-        let taken = self.taken(&head.ty).1;
+        let (convert, taken) = match (members, &head.ty) {
+            // Whatever it is said to be.
+            ([first, ..], ty) if first.kind == MemberKind::Cast && !matches!(ty, Ty::Prim(_)) => {
+                self.as_object(ty, &first.place)?
+            }
+            _ => self.taken(&head.ty),
+        };
         let mut links: Vec<Link> = Vec::new();
         for member in members {
             let from = links.last().map_or(&taken, |link| &link.result);
@@ -192,7 +212,7 @@ impl<'b> Binding<'b> {
         if boxed && !result.is_reference() {
             links.push(boxed_as(&result, &self.object()));
         }
-        Ok(self.links(head, links, keep))
+        Ok(self.links((head, convert, taken), links, keep))
     }
 
     /// How the head of a chain is taken.
@@ -210,12 +230,20 @@ impl<'b> Binding<'b> {
     }
 
     /// A chain of links that are found: a call of its own, whose result is kept.
-    fn links(&mut self, head: Value, links: Vec<Link>, keep: &mut Keep) -> Meant {
-        let (convert, taken) = self.taken(&head.ty);
+    fn links(
+        &mut self,
+        (head, convert, taken): (Value, Convert, Ty),
+        links: Vec<Link>,
+        keep: &mut Keep,
+    ) -> Meant {
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
         let names: Vec<String> = links.iter().filter_map(shown_link).collect();
         let hook = Arc::new(Hook {
-            owner: taken.clone(),
+            // For messages.
+            owner: match taken {
+                Ty::Named(_) => taken.clone(),
+                _ => self.object(),
+            },
             owner_is_interface: false,
             name: names.join(".").into(),
             parameters: [taken.clone()].into(),
@@ -228,7 +256,7 @@ impl<'b> Binding<'b> {
             let owner = link.owner.name().unwrap_or_default();
             !matches!(link.kind, LinkKind::Method(_))
                 || owner == "System.String"
-                || is_inert(owner, &link.name, "()")
+                || link.arguments().is_empty() && is_inert(owner, &link.name, "()")
         });
         let state = keep.state(result.clone());
         self.chains.push(Call {
@@ -342,6 +370,20 @@ impl<'b> Binding<'b> {
             return self.cast(from, member);
         }
         let shown = self.shown_type(from);
+        let length = match self.binder.language {
+            Language::Java => "length",
+            Language::CSharp => "Length",
+        };
+        if matches!(from, Ty::Array(_)) && !member.is_method() && member.name == length {
+            return Ok(Link {
+                owner: from.clone(),
+                owner_is_interface: false,
+                name: length.into(),
+                kind: LinkKind::Length,
+                is_private: false,
+                result: Ty::Prim(Prim::I32),
+            });
+        }
         let named = match from {
             Ty::Named(named) if named.args.is_empty() => named,
             Ty::Named(_) | Ty::Param { .. } => {
@@ -777,7 +819,7 @@ fn shown_link(link: &Link) -> Option<String> {
     match &link.kind {
         LinkKind::Method(all) if all.is_empty() && property => Some(name.to_owned()),
         LinkKind::Method(all) => Some(format!("{}({})", link.name, constants(all))),
-        LinkKind::Field => Some(link.name.to_string()),
+        LinkKind::Field | LinkKind::Length => Some(link.name.to_string()),
         LinkKind::Cast => Some(format!("({})", dots(link.owner.name().unwrap_or_default()))),
         LinkKind::Box => None,
     }

@@ -69,6 +69,8 @@ pub mod op {
     pub const STSFLD: u16 = 0x80;
     pub const STOBJ: u16 = 0x81;
     pub const BOX: u16 = 0x8c;
+    pub const LDLEN: u16 = 0x8e;
+    pub const CONV_I4: u16 = 0x69;
     pub const NEWARR: u16 = 0x8d;
     pub const LDELEMA: u16 = 0x8f;
     pub const LDELEM_REF: u16 = 0x9a;

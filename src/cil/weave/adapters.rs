@@ -346,6 +346,10 @@ fn put_member(link: &Link, token: u32, imports: &Imports, code: &mut Code) {
     for constant in link.arguments() {
         put_constant(constant, imports, code);
     }
+    if link.kind == LinkKind::Length {
+        code.op(op::LDLEN);
+        return code.op(op::CONV_I4);
+    }
     let opcode = match (&link.kind, link.owner.is_reference()) {
         (LinkKind::Field, _) => op::LDFLD,
         (_, true) => op::CALLVIRT,

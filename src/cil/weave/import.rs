@@ -902,6 +902,9 @@ impl<'m, 'a> Importer<'m, 'a> {
 
     /// What a link names.
     pub fn member(&mut self, link: &Link) -> Result<Option<u32>> {
+        if link.kind == LinkKind::Length {
+            return Ok(Some(0));
+        }
         self.ty(&link.result)?;
         self.token(&link.owner)?;
         let parameters = link.parameters();

@@ -434,7 +434,11 @@ fn put_links(
             (at, ty) = (0, &link.result);
             continue;
         }
-        if matches!(link.kind, LinkKind::Field | LinkKind::Cast) && at > NIBBLE {
+        if matches!(
+            link.kind,
+            LinkKind::Field | LinkKind::Length | LinkKind::Cast
+        ) && at > NIBBLE
+        {
             registers::put_move(code, Width::Object, 0, at);
             at = 0;
         }
@@ -457,6 +461,7 @@ fn put_links(
                     let opcode = getter(descriptor(&link.result)[0]);
                     registers::put_field(code, opcode, (0, at), field);
                 }
+                LinkKind::Length => registers::put_two(code, op::ARRAY_LENGTH, 0, at),
                 _ => {
                     let goal = goals.next().copied().unwrap_or_default();
                     put_link(link, goal, (at, room), names, code);

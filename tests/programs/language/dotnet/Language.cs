@@ -54,6 +54,8 @@ namespace app
 
             public Request peer() { return ownPeer; }
 
+            public string[] tags() { return ownPath == null ? null : new string[number]; }
+
             public Request self() { return this; }
 
             public int port() { return 8000 + number; }
@@ -102,6 +104,8 @@ namespace app
             return request.path() == null ? null : request.path() + request.path();
         }
 
+        static T pass<T>(T item) { return item; }
+
         public static void Main()
         {
             Request request = new Request(1, "/a", null);
@@ -116,6 +120,7 @@ namespace app
             }
             Console.WriteLine(serve(new Request(3, null, request), new Response(), false) ?? "null");
             Console.WriteLine(serve(new Special(4, "/d", null), new Response(), false));
+            Console.WriteLine(pass("text") + pass(request) + pass(5) + (pass<string>(null) ?? "null"));
         }
     }
 }

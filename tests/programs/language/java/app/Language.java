@@ -37,6 +37,10 @@ public class Language {
             return peer;
         }
 
+        public String[] tags() {
+            return path == null ? null : new String[number];
+        }
+
         public Request self() {
             return this;
         }
@@ -105,6 +109,10 @@ public class Language {
         return request.path() == null ? null : request.path() + request.path();
     }
 
+    static <T> T pass(T item) {
+        return item;
+    }
+
     public static void main(String[] args) {
         Request request = new Request(1, "/a", null);
         System.out.println(serve(request, new Response(), false));
@@ -115,5 +123,6 @@ public class Language {
         }
         System.out.println(serve(new Request(3, null, request), new Response(), false));
         System.out.println(serve(new Special(4, "/d", null), new Response(), false));
+        System.out.println(pass("text") + pass(request) + pass(5) + pass(null));
     }
 }
