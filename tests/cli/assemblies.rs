@@ -313,6 +313,28 @@ fn launchers_and_single_file_applications_are_told_what_they_are() {
 }
 
 #[test]
+fn webcil_is_told_by_name_once_a_folder() {
+    let module = [&b"\0asm\x01\0\0\0\x0b\x10"[..], b"WbIL\0\0\0\0"].concat();
+    let world = world(&[
+        ("wwwroot/_framework/App.wasm", &module),
+        ("wwwroot/_framework/Lib.wasm", &module),
+        ("wwwroot/_framework/dotnet.native.wasm", b"\0asm\x01\0\0\0"),
+        ("wwwroot/_framework/steps.dll", STEPS),
+    ]);
+    let ran = world.weave(&["wwwroot/_framework/App.wasm", "out.wasm"]);
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    assert!(
+        ran.err.contains("Webcil") && ran.err.contains("WasmEnableWebcil=false"),
+        "{}",
+        ran.err
+    );
+    let ran = world.wove(&["wwwroot", "out"]);
+    assert_eq!(ran.err.matches("Webcil,").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("App.wasm (and 1 more)"), "{}", ran.err);
+    assert!(world.read("out/_framework/App.wasm") == module);
+}
+
+#[test]
 fn assemblies_woven_earlier_keep_their_ids() {
     let world = world(&[("app/b/steps.dll", STEPS)]);
     world.wove(&["app", "app"]);
