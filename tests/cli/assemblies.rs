@@ -401,6 +401,35 @@ fn type_parameters_have_the_names_that_their_author_gave_them() {
     );
 }
 
+#[test]
+fn async_methods_that_are_counted_have_the_lines_of_their_source() {
+    let rule = |more: &str| {
+        format!(
+            "version = 1\n[[aspect]]\nname = \"async\"\nmatch = {{ type = \"**\", kind = \"async\", min-size = 0 }}\n{more}"
+        )
+    };
+    let world = world(&[
+        ("steps.dll", STEPS),
+        ("steps.pdb", STEPS_PDB),
+        ("recorded.toml", rule("").as_bytes()),
+        ("counted.toml", rule("mode = \"count\"\n").as_bytes()),
+    ]);
+    let lines = |how: &str| {
+        let (rules, out) = (format!("{how}.toml"), format!("{how}.dll"));
+        world.wove(&["--rules", &rules, "steps.dll", &out]);
+        let mut lines: Vec<_> = world
+            .symbols(&format!("{out}.wsym"))
+            .iter()
+            .map(|(id, symbol)| (id, symbol.line))
+            .collect();
+        lines.sort_unstable();
+        lines
+    };
+    let recorded = lines("recorded");
+    assert!(recorded.len() > 3 && recorded.iter().all(|(_, line)| *line > 0));
+    assert_eq!(lines("counted"), recorded);
+}
+
 /// What cannot be written whole is not written in part.
 #[test]
 fn an_assembly_changes_with_its_pdb_or_not_at_all() {
