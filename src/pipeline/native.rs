@@ -1,5 +1,5 @@
 //! Native executables: .NET's launchers, which weaving leaves as they are, and single-file applications, whose packed
-//! assemblies it does not weave. Users get a warning about those.
+//! assemblies it does not weave. Assemblies as Webcil, which a finished Blazor WebAssembly publish has. Users get a warning about both.
 
 use crate::cil;
 use crate::error::{Error, Kind};
@@ -11,6 +11,9 @@ const MARKER: [u8; 32] = [
     0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae, 0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae,
 ];
 
+/// The beginning of an assembly as Webcil, by itself or in a data segment of a WebAssembly module, up to its minor version.
+const WEBCIL: &[u8] = b"WbIL";
+
 /// What a native executable is to .NET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Native {
@@ -18,23 +21,39 @@ pub(crate) enum Native {
     Bundle,
     /// Starts the assembly beside it.
     Launcher,
+    /// An assembly as Webcil, or a WebAssembly module around it.
+    Webcil,
     /// Anything else.
     Code,
 }
 
 impl Native {
-    /// Whether a file that begins so is native code: ELF, Mach-O, or PE, which may be an assembly, too.
+    /// Whether a file that begins so is native code: ELF, Mach-O, or PE, which may be an assembly, too; or WebAssembly or Webcil.
     pub(crate) fn may_be(head: &[u8]) -> bool {
-        matches!(
+        let is_code = matches!(
             head,
             [0x7f, b'E', b'L', b'F', ..] | [b'M', b'Z', ..] | [0xcf | 0xce, 0xfa, 0xed, 0xfe, ..]
-        )
+        );
+        is_code || Native::may_be_webcil(head)
+    }
+
+    /// Whether a file that begins so is WebAssembly or Webcil.
+    pub(crate) fn may_be_webcil(head: &[u8]) -> bool {
+        head.starts_with(b"\0asm") || head.starts_with(WEBCIL)
     }
 
     /// What a file is that is no assembly.
     pub(crate) fn of(bytes: &[u8]) -> Option<Native> {
         if !Native::may_be(bytes) {
             return None;
+        }
+        if Native::may_be_webcil(bytes) {
+            let is_webcil = memchr::memmem::find(bytes, WEBCIL).is_some();
+            return Some(if is_webcil {
+                Native::Webcil
+            } else {
+                Native::Code
+            });
         }
         let marker = memchr::memmem::find(bytes, &MARKER);
         let header = marker.and_then(|at| bytes.get(at.checked_sub(8)?..at));
@@ -53,6 +72,9 @@ impl Native {
             }
             Native::Launcher => {
                 "native code that starts a .NET application: the program is the assembly (.dll) beside it, or the folder as a whole"
+            }
+            Native::Webcil => {
+                "an assembly as Webcil, which a browser runs: weave while the program is built (Weave.MSBuild), or publish with WasmEnableWebcil=false and weave the assemblies before they are compressed"
             }
             Native::Code => {
                 "native code, which has no bytecode to weave: weave what it was compiled of"
@@ -104,5 +126,16 @@ mod tests {
         );
         assert_eq!(Native::of(&elf(70_000)[1..]), None);
         assert_eq!(Native::of(b""), None);
+    }
+
+    #[test]
+    fn webcil_is_known_with_and_without_a_module_around() {
+        assert_eq!(Native::of(b"WbIL\0\0\0\0"), Some(Native::Webcil));
+        assert_eq!(
+            Native::of(b"\0asm\x01\0\0\0\x0b WbIL\0\0"),
+            Some(Native::Webcil)
+        );
+        assert_eq!(Native::of(b"\0asm\x01\0\0\0"), Some(Native::Code));
+        assert_eq!(Native::of(b"a WbIL"), None);
     }
 }

@@ -313,6 +313,28 @@ fn launchers_and_single_file_applications_are_told_what_they_are() {
 }
 
 #[test]
+fn webcil_is_told_by_name_once_a_folder() {
+    let module = [&b"\0asm\x01\0\0\0\x0b\x10"[..], b"WbIL\0\0\0\0"].concat();
+    let world = world(&[
+        ("wwwroot/_framework/App.wasm", &module),
+        ("wwwroot/_framework/Lib.wasm", &module),
+        ("wwwroot/_framework/dotnet.native.wasm", b"\0asm\x01\0\0\0"),
+        ("wwwroot/_framework/steps.dll", STEPS),
+    ]);
+    let ran = world.weave(&["wwwroot/_framework/App.wasm", "out.wasm"]);
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    assert!(
+        ran.err.contains("Webcil") && ran.err.contains("WasmEnableWebcil=false"),
+        "{}",
+        ran.err
+    );
+    let ran = world.wove(&["wwwroot", "out"]);
+    assert_eq!(ran.err.matches("Webcil,").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("App.wasm (and 1 more)"), "{}", ran.err);
+    assert!(world.read("out/_framework/App.wasm") == module);
+}
+
+#[test]
 fn assemblies_woven_earlier_keep_their_ids() {
     let world = world(&[("app/b/steps.dll", STEPS)]);
     world.wove(&["app", "app"]);
@@ -377,6 +399,35 @@ fn type_parameters_have_the_names_that_their_author_gave_them() {
             "Acme.Second`1.Sort(TItem[])",
         ]
     );
+}
+
+#[test]
+fn async_methods_that_are_counted_have_the_lines_of_their_source() {
+    let rule = |more: &str| {
+        format!(
+            "version = 1\n[[aspect]]\nname = \"async\"\nmatch = {{ type = \"**\", kind = \"async\", min-size = 0 }}\n{more}"
+        )
+    };
+    let world = world(&[
+        ("steps.dll", STEPS),
+        ("steps.pdb", STEPS_PDB),
+        ("recorded.toml", rule("").as_bytes()),
+        ("counted.toml", rule("mode = \"count\"\n").as_bytes()),
+    ]);
+    let lines = |how: &str| {
+        let (rules, out) = (format!("{how}.toml"), format!("{how}.dll"));
+        world.wove(&["--rules", &rules, "steps.dll", &out]);
+        let mut lines: Vec<_> = world
+            .symbols(&format!("{out}.wsym"))
+            .iter()
+            .map(|(id, symbol)| (id, symbol.line))
+            .collect();
+        lines.sort_unstable();
+        lines
+    };
+    let recorded = lines("recorded");
+    assert!(recorded.len() > 3 && recorded.iter().all(|(_, line)| *line > 0));
+    assert_eq!(lines("counted"), recorded);
 }
 
 /// What cannot be written whole is not written in part.

@@ -800,12 +800,8 @@ impl<'b> Binding<'b> {
     /// What no async method or iterator of .NET can do.
     fn refuses_some(&self, begins_at_once: bool, is_outside: bool) -> Option<Misfit> {
         let own = self.aspect.2;
-        let leaves_out = |hook: &&OwnHook| {
-            matches!(
-                hook.call.changes,
-                Changes::Return(_) | Changes::Skip(_)
-            )
-        };
+        let leaves_out =
+            |hook: &&OwnHook| matches!(hook.call.changes, Changes::Return(_) | Changes::Skip(_));
         if let Some(hook) = own.enter.iter().find(leaves_out) {
             return Some(self.complains(
                 hook.changes.clone(),

@@ -1083,6 +1083,130 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
 }
 
 #[test]
+fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
+    let (text, int) = (Ty::class("System.String"), Ty::Prim(Prim::I32));
+    let exception = Ty::class("System.Exception");
+    let unnamed = |ty: &Ty| Parameter {
+        name: None,
+        ty: ty.clone(),
+        out: false,
+    };
+    let method = |name: &str, parameters: &[Ty], result: &Ty| HookMethod {
+        name: name.into(),
+        is_public: true,
+        signature: Signature {
+            this: None,
+            parameters: parameters.iter().map(unnamed).collect(),
+            result: result.clone(),
+            generics: 0,
+            variadic: false,
+        },
+    };
+    let methods = vec![
+        method("Begin", std::slice::from_ref(&text), &text),
+        method("End", &[text.clone(), int.clone(), int.clone()], &Ty::Void),
+        method("More", std::slice::from_ref(&int), &int),
+        method("Failed", std::slice::from_ref(&exception), &int),
+        method("Off", std::slice::from_ref(&text), &Ty::Prim(Prim::Bool)),
+    ];
+    let mut catalog = Catalog::default();
+    let ty = HookType {
+        of_objects: Vec::new(),
+        ty: Ty::class("Acme.Late"),
+        is_interface: false,
+        is_public: true,
+        methods,
+    };
+    catalog.add("Acme.Late".into(), ty);
+    let hierarchy = Hierarchy::default();
+    let task = |name: &str, args: &[Ty]| {
+        Ty::Named(Arc::new(Named {
+            name: name.into(),
+            scope: "System.Runtime".into(),
+            value: name.contains("ValueTask"),
+            by_ref_like: false,
+            args: args.into(),
+        }))
+    };
+    let bound = |hooks: &str, returns: &Ty| {
+        let rules = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\n{hooks}");
+        let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
+        let (name, own) = matcher.own_hooks(0).unwrap();
+        let signature = Signature {
+            this: None,
+            parameters: [unnamed(&int)].into(),
+            result: returns.clone(),
+            generics: 0,
+            variadic: false,
+        };
+        let subject = Subject {
+            is_async: true,
+            ..Subject::new(("App.Db", "Query"), &signature, ("App.dll", ""))
+        };
+        let binder = Binder {
+            catalog: &catalog,
+            hierarchy: &hierarchy,
+            language: Language::CSharp,
+            may_reach: &|_| true,
+        };
+        let bound = binder.bind(&[(0, name, own)], &subject);
+        bound.map_err(|wrong| wrong[0].title.clone())
+    };
+    let all = "enter = \"Acme.Late.Begin(method)\"\nexit = [\"result = Acme.Late.More(result)\", \"Acme.Late.End(state, result, arg(0))\"]";
+    for name in [
+        "System.Threading.Tasks.Task`1",
+        "System.Threading.Tasks.ValueTask`1",
+    ] {
+        let bound = bound(all, &task(name, std::slice::from_ref(&int))).unwrap();
+        assert!(bound.ends_elsewhere());
+        // What the task gives, not the task.
+        assert_eq!(bound.exit[0].given.as_ref().unwrap().1, int);
+        assert_eq!(bound.exit[1].operands[1].from, int);
+    }
+    let plain = task("System.Threading.Tasks.Task", &[]);
+    assert_eq!(
+        bound("exit = \"Acme.Late.More(result)\"", &plain).unwrap_err(),
+        "a method without a result has no `result`"
+    );
+    let of_int = task("System.Threading.Tasks.Task`1", std::slice::from_ref(&int));
+    let stream = task(
+        "System.Collections.Generic.IAsyncEnumerable`1",
+        std::slice::from_ref(&int),
+    );
+    let enter = "enter = \"Acme.Late.Begin(method)\"";
+    assert!(!bound(enter, &stream).unwrap().ends_elsewhere());
+    for (hooks, returns, said) in [
+        (
+            "enter = \"skip when Acme.Late.Off(method)\"",
+            &of_int,
+            "the body of an async method or iterator is left out by `around` alone",
+        ),
+        (
+            "exception = \"result = Acme.Late.Failed(exception)\"",
+            &of_int,
+            "an exception of an async method does not end in a hook",
+        ),
+        (
+            "exit = \"Acme.Late.More(result)\"\nguard = false",
+            &of_int,
+            "a hook at the end of an async method has its guard",
+        ),
+        (
+            "exit = \"Acme.Late.More(arg(0))\"\naround = \"Acme.Late.Begin(proceed)\"",
+            &of_int,
+            "a hook at the end of an async method does not lie outside of an `around`",
+        ),
+        (
+            "exit = \"Acme.Late.More(arg(0))\"",
+            &stream,
+            "iterators and async streams have hooks at `enter` and `around`, not at their end yet",
+        ),
+    ] {
+        assert_eq!(bound(hooks, returns).unwrap_err(), said);
+    }
+}
+
+#[test]
 fn dotnet_spellings_and_nested_types_are_found() {
     let names: Vec<String> = super::catalog::spellings("a.B.C").collect();
     assert_eq!(

@@ -184,7 +184,9 @@ fn type_parameters(image: &Image<'_>, ty: u32) -> u32 {
     use column::generic_param::OWNER;
     let tables = &image.metadata.tables;
     // TypeOrMethodDef: one bit, 0 for types.
-    tables.with_key(table::GENERIC_PARAM, OWNER, ty << 1).count() as u32
+    tables
+        .with_key(table::GENERIC_PARAM, OWNER, ty << 1)
+        .count() as u32
 }
 
 /// The call by which a kick-off starts its machine, and the machine's type as it names that.
@@ -199,7 +201,9 @@ fn started<'a>(image: &Image<'a>, code: &[u8], machine: u32) -> Result<Option<(u
             return Ok(None);
         };
         if insn.opcode == op::CALL && token_table(insn.token(code)) == table::METHOD_SPEC {
-            let row = metadata.tables.row(table::METHOD_SPEC, token_row(insn.token(code)))?;
+            let row = metadata
+                .tables
+                .row(table::METHOD_SPEC, token_row(insn.token(code)))?;
             let blob = metadata.blobs.get(row.get(INSTANTIATION))?;
             if let Some(ty) = blob.strip_prefix(&INSTANCE)
                 && definition(ty) == Some(token(table::TYPE_DEF, machine))

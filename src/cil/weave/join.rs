@@ -178,7 +178,11 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 ty.left.push(weaver.left(planned.planned, method, reason));
                 if planned.machine.sort == Sort::ByRuntime {
                     settle(weaver.keep_body(method, scratch))?.map_err(|_| {
-                        weaver.failed(Error::new(Kind::NotDone, "a body that cannot be moved"), &ty, method)
+                        weaver.failed(
+                            Error::new(Kind::NotDone, "a body that cannot be moved"),
+                            &ty,
+                            method,
+                        )
                     })?;
                 }
             }
@@ -229,8 +233,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         logical.add_field(&mut self.additions)?;
         let mut named = None;
         // Its own hooks were woven into it.
-        let is_woven = machine.sort != Sort::Async
-            && weaver.begins_apart(planned.planned, machine.sort);
+        let is_woven =
+            machine.sort != Sort::Async && weaver.begins_apart(planned.planned, machine.sort);
         for part in &methods {
             if is_woven && part.method == machine.kickoff {
                 continue;
@@ -293,7 +297,13 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         let rewritten = weaver.weave_inner(&opened, &around, &mut self.additions, scratch)?;
         scratch.add_body((opened.method, opened.body.len as u32), start);
         self.with_points.insert(opened.method);
-        weaver.move_lines(planned.planned, &opened, &rewritten, scratch, &mut self.edits);
+        weaver.move_lines(
+            planned.planned,
+            &opened,
+            &rewritten,
+            scratch,
+            &mut self.edits,
+        );
         Ok(())
     }
 

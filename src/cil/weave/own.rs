@@ -199,8 +199,9 @@ pub(crate) fn slots(bound: &Bound) -> Vec<(Source, Ty)> {
     let mut slots = Vec::new();
     // A chain gives its state where it is read.
     let made = |operand: &Operand| match operand.source {
-        Source::State(number) => (bound.exit.iter().chain(&bound.exception))
-            .any(|call| call.dest == Dest::State(number)),
+        Source::State(number) => {
+            (bound.exit.iter().chain(&bound.exception)).any(|call| call.dest == Dest::State(number))
+        }
         _ => false,
     };
     for call in bound.exit.iter().chain(&bound.exception) {
@@ -548,9 +549,12 @@ impl<'l> Lowering<'l> {
             }
             Source::This | Source::Arg(_) if self.method.ends == Ends::Here => {
                 let argument = self.argument(&operand.source)?;
-                if let (true, Some([element::BYREF, this @ ..]), Ty::ByRef(ty), Source::This) =
-                    (is_late && self.method.result.is_some(), self.method.this, &operand.from, &operand.source)
-                {
+                if let (true, Some([element::BYREF, this @ ..]), Ty::ByRef(ty), Source::This) = (
+                    is_late && self.method.result.is_some(),
+                    self.method.this,
+                    &operand.from,
+                    &operand.source,
+                ) {
                     if self.copied.is_none() {
                         self.copied = Some(self.imports.type_token(ty)?);
                         self.kept[0] = Some(self.add_local(this));

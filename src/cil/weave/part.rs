@@ -754,7 +754,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     ) -> Attempt<()> {
         for layer in &split.layers {
             self.weave_layer(layer, (opened, planned), owner, tokens, part, scratch)?;
-            let row = self.image.metadata.tables.row(table::METHOD_DEF, opened.method)?;
+            let row = self
+                .image
+                .metadata
+                .tables
+                .row(table::METHOD_DEF, opened.method)?;
             let by_runtime = row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0;
             if layer.method == opened.method && by_runtime {
                 scratch.unsuspend();
@@ -1033,7 +1037,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 .find(|(_, name)| name.rsplit(|&b| b == b'.').next() == Some(b"MoveNext"))?;
             pdb.first_line(row)
         };
-        pdb.first_line(method).or_else(in_machine).unwrap_or_default()
+        pdb.first_line(method)
+            .or_else(in_machine)
+            .unwrap_or_default()
     }
 
     /// A method's body and what of its tables weaving needs; not of one that the runtime suspends.

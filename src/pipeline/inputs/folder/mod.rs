@@ -227,19 +227,32 @@ impl Folder<'_> {
         Ok(seen)
     }
 
-    /// Warns of assemblies that are packed into an executable: they are not woven.
+    /// Warns of assemblies that are packed into an executable, and once of those that are Webcil: they are not woven.
     fn warn_of_bundles(&self, ledger: &mut Ledger<'_>) -> Result<()> {
         /// Libraries, which nothing is packed into.
         const LIBRARIES: [&str; 4] = [".dll", ".so", ".dylib", ".node"];
+        let mut webcil: Vec<&str> = Vec::new();
         for found in self.found.iter().filter(|f| f.native) {
             let name = file_name(&found.name);
             if LIBRARIES.iter().any(|suffix| name.ends_with(suffix)) || name.contains(".so.") {
                 continue;
             }
-            if Native::of(&Input::open(&found.path)?) == Some(Native::Bundle) {
-                let text = format!("{}/{}: {}", self.name, found.name, Native::Bundle.why());
-                ledger.outcome.warn(WarningKind::NotWoven, text);
+            match Native::of(&Input::open(&found.path)?) {
+                Some(Native::Bundle) => {
+                    let text = format!("{}/{}: {}", self.name, found.name, Native::Bundle.why());
+                    ledger.outcome.warn(WarningKind::NotWoven, text);
+                }
+                Some(Native::Webcil) => webcil.push(&found.name),
+                _ => {}
             }
+        }
+        if let [first, others @ ..] = &webcil[..] {
+            let more = match others.len() {
+                0 => String::new(),
+                n => format!(" (and {n} more)"),
+            };
+            let text = format!("{}/{first}{more}: {}", self.name, Native::Webcil.why());
+            ledger.outcome.warn(WarningKind::NotWoven, text);
         }
         Ok(())
     }
