@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the hook library as it is in the tree, on Mono, CoreCLR 3.1 and CoreCLR 8.0, and the one for .NET 8 on CoreCLR 8.0 and
 # on that of the .NET SDK, if one is on the PATH. An argument is part of the name of the tests to run; WEAVE_HOSTS, some of
-# `run8 run31 mono net8 net10`.
+# `run8 run31 mono net8 net10`; WEAVE_SWITCHES, how often the test under load switches (1,000).
 set -eu
 cd "$(dirname "$0")"
 # Tests mount small disks to fill: without the right to mount they run in a namespace of this user's own. Without either they fail.

@@ -7,7 +7,8 @@ The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex fi
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
 with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
-stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, as a device judges).
+stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, as a device judges; of small dex files, not
+by itself what another choice has at once).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -92,6 +93,8 @@ CHOICES[AROUND_HOOKS] = CHOICES["own hooks around the pair and sections"]
 CHOICES["switched"] = ['level = "info"']
 CHOICES["switched with values and sections"] = [f"level = 'debug'\n{VALUES}\nexclude = {{ kind = 'async' }}", 'hooks = "android-trace"']
 CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with values and sections", "own hooks at every call", "own hooks at every point", "own hooks at lines", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+#: What one choice has at once where there is room, by itself. The small dex files have it.
+PARTS = (*POINTED, *AROUND_PARTS)
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 
@@ -456,7 +459,8 @@ def body():
     for name, dex in (("pointed", pointed), ("points", tests / "points.dex")):
         compare(score, apk_of(folder / f"{name}.apk", [dex]), points, folder)
     for name, dexes in small.items():
-        compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES, folder)
+        chosen = [choice for choice in CHOICES if not (everyday and choice in PARTS)]
+        compare(score, apk_of(folder / f"{name}.apk", dexes), chosen, folder)
     for name, dexes in apps().items():
         compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES_EVERYDAY if everyday else CHOICES, folder, ("device",) if everyday else tuple(MODES))
     return score.finish("apks before ART's verifiers")

@@ -30,6 +30,8 @@ sys.path.insert(1, str(HERE.parents[2] / "tests" / "harness"))
 import dotnet as toolchain  # noqa: E402
 
 MANY = 600_000
+#: How often it is switched under load.
+SWITCHES = int(os.environ.get("WEAVE_SWITCHES") or 1_000)
 BUILT, HOST = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
 if HOST.startswith("net"):
     BUILT = BUILT / "net8.0"
@@ -1157,12 +1159,12 @@ def test_switched_values(folder):
     equal((1, 1), (t.sums[2][6], t.counts[2]), "summed up, counted")
 
 
-def test_switched_a_thousand_times_under_load(folder):
+def test_switched_often_under_load(folder):
     states = ("level debug", "level error", "level debug\ndisable sql", "level debug\nmode off", "level error\nenable noise",
               "level debug\nmode count", "level info", "level debug\nmode aggregate", "level debug\nmode record")
     with SwitchedProcess(folder, WEAVE_TRACE_LIMIT="3g") as p:
         p.tell("run")
-        for i in range(1_000):
+        for i in range(SWITCHES):
             p.request(states[i % len(states)])
         p.request("level debug\nmode rules")
         rounds = p.tell("stop", "round 10") + 40
@@ -1199,11 +1201,11 @@ AUTO = maps.switched(((1 | 16, "hot", 1000), (1, "sql")), ((2, [1]), (6, [1]), (
 
 def test_auto_goes_down(folder):
     with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE="1k") as p:
-        p.tell("until 20 2")
+        p.tell("until 20 2 paced")
         p.tell("slowly 22 20")
         p.tell("until 20 0")
         calls = p.tell("until 20 0")
-        other = p.tell("until -7 2", "until -7 0") - calls
+        other = p.tell("until -7 2 paced", "until -7 0") - calls
         p.tell("enter 2", "exit 2", "enter 6", "exit 6")
         t = p.end()
     equal(calls, enters(t, 20) + t.sums[20][0] + t.counts[20], "calls, recorded, summed up or counted")
@@ -1274,13 +1276,13 @@ def test_auto_keeps_what_the_ring_has(folder):
 
 def test_auto_begins_again(folder):
     with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
-        p.tell("until 20 2")
+        p.tell("until 20 2 paced")
         p.request("level info\nmode rules\nreset")
-        p.tell("until 20 1", "until 20 2")
+        p.tell("until 20 1 paced", "until 20 2 paced")
         p.request("level info\nmode record")
         p.tell("enter 20", "exit 20")
         p.request("level info\nmode auto")
-        p.tell("until 6 1", "until 6 2")
+        p.tell("until 6 1 paced", "until 6 2 paced")
         t = p.end()
     equal([1, 3, 1, 1], [what for _, what, _ in t.decisions], "decisions")
     equal([6], t.decisions[3][2], "not only what the rules left to the library")
@@ -1290,7 +1292,7 @@ def test_auto_begins_again(folder):
 
 def test_auto_tells_slow_calls(folder):
     with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000, WEAVE_TRACE_LIMIT="3g") as p:
-        calls = p.tell("until 20 2")
+        calls = p.tell("until 20 2 paced")
         p.request("level info\nmode aggregate")
         p.tell("enter 20", "sleep 20", "exit 20", "enter 21", "error 21", "enter 2", "sleep 20", "error 2")
         t = p.end()
