@@ -102,6 +102,7 @@ TESTS = [
     script("hooks", "sample", 19, needs=("jdks",)),
     script("calls", "sample", 200, "{scope}", needs=("jdks",)),
     script("chains", "sample", 11, needs=("jdks",)),
+    script("spans", "sample", 45, needs=("jdks",)),
     script("values", "sample", 9, needs=("jdks",)),
     script("masks", "sample", 25, needs=("jdks",)),
     script("counts", "sample", 21, needs=("jdks",)),

@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.RandomAccessFile;
+import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
@@ -15,6 +16,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import weave.runtime.Sql;
+import weave.runtime.Urls;
 
 /**
  * Runs each of {@link Programs} in a process of its own and reads what it leaves. The arguments:
@@ -55,6 +58,7 @@ public final class Suite {
         test("paths", Suite::paths);
         test("log", Suite::log);
         test("settings", Suite::settings);
+        test("texts of requests", Suite::requestTexts);
         test("off", Suite::off);
         test("android", Suite::android);
         test("kill -9 at rest", Suite::killed);
@@ -669,6 +673,33 @@ public final class Suite {
         try (Stream<Path> all = Files.list(folder)) {
             return all.filter(p -> p.toString().endsWith(".wtrace")).toList();
         }
+    }
+
+    /** What rules of requests record of SQL and of addresses has nothing in it that may be secret. */
+    private static void requestTexts(Path folder) throws Exception {
+        String[][] statements = {
+            {"SELECT * FROM t1 WHERE a = 'it''s' AND b=12.5 AND c2 = 7", "SELECT * FROM t1 WHERE a = ? AND b=? AND c2 = ?"},
+            {"INSERT INTO t VALUES (-1, 1e5, 0xFF, N'x', NULL)", "INSERT INTO t VALUES (-?, ?, ?, N?, NULL)"},
+            {"select \"name\" from t -- secret\n where x in (1,2)", "select ? from t \n where x in (?,?)"},
+            {"SELECT $$secret$$, $tag$ se'cret $tag$, $1 /* secret */ FROM t", "SELECT ?, ?, $?  FROM t"},
+            {"SELECT 'not closed", "SELECT ?"},
+            {"SELECT 'a\\', 'secret' FROM t", "SELECT ?"},
+            {"  ", ""},
+        };
+        for (String[] one : statements) {
+            equal(one[1], Sql.sanitized(one[0]), one[0]);
+        }
+        check(Sql.sanitized(null) == null, "no text");
+        check(Sql.sanitized("x".repeat(1 << 20)).length() <= 4_000, "a long text is cut");
+        equal("SELECT", Sql.operation(" (select 1"), "the operation");
+        equal("WITH", Sql.operation("/* c */ with x as (select 1) select 2"), "the operation behind a comment");
+        check(Sql.operation("'x'") == null, "no operation");
+        check(Sql.operation("x".repeat(100)) == null, "a word of any length is no operation");
+        equal("https://shop.acme:8443/a%20b?token=***&***", Urls.clean(URI.create("https://user:secret@shop.acme:8443/a%20b?token=secret&secret")), "an address");
+        equal("mailto:***", Urls.clean(URI.create("mailto:secret@acme")), "an address without a path");
+        equal(443, Urls.port(URI.create("https://acme/")), "the port of a scheme");
+        check(Urls.query(null) == null, "no query");
+        equal("", Urls.clean(URI.create("")), "an empty address");
     }
 
     private static void settings(Path folder) throws Exception {
