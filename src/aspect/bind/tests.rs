@@ -1332,7 +1332,7 @@ fn calls_that_do_not_fit_are_told_at_the_rule() {
 4 | before = \"acme.Sql.Log.all(this)\"
   |                            ^^^^ of java.util.Map.get()
   |
-  = help: at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`"
+  = help: at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`"
     );
     assert_eq!(
         wrong("replace = \"acme.Sql.Log.mark()\"", virtually, "()I"),
