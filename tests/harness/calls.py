@@ -11,6 +11,7 @@ hook first. The same tests must pass as unwoven, and HotSpot must verify all cla
 compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
 """
 
+import functools
 import json
 import os
 import re
@@ -24,7 +25,7 @@ import check_dotnet
 import corpora
 import dotnet
 from hooks import net10
-from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
+from lib import ROOT, WORK, fresh, judges, main, oldest_jdk, run, weave_binary
 from suites import CODEC, JUNIT, verdicts
 
 sys.path.insert(0, str(ROOT / "runtime/dotnet/test"))
@@ -347,20 +348,32 @@ def dotnet_follows(score, folder):
         score.check(f"follows {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
 
 
-def suite(score, folder):
-    packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
+CODEC_PACKAGES = [part for p in ("binary", "net") for part in ("--select-package", f"org.apache.commons.codec.{p}")]
+
+
+def codec():
+    """The folder of commons-codec, its tests and what they use."""
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
               "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
-    plain = corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
+    return corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
+
+
+@functools.cache
+def of_codec(home):
+    """What its tests say unwoven: the same for each way of weaving it."""
+    return verdicts(home, codec(), WORK / "codec-reports", CODEC_PACKAGES, dict(os.environ))
+
+
+def suite(score, folder):
+    plain = codec()
     check_corpora.library(folder, "Each")
     (folder / "weave.toml").write_text(changing.each_call("each.jar", "java.**"))
     told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
     calls = re.search(r"redirected ([\d,]+) calls", told)
     score.check("suite: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 20_000, told[-400:])
-    every = [part for p in packages for part in ("--select-package", p)]
     for version, home in sorted(judges().items()):
-        before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
-        after = verdicts(home, folder / "woven", folder / "reports", every, ENVIRONMENT)
+        before = of_codec(home)
+        after = verdicts(home, folder / "woven", folder / "reports", CODEC_PACKAGES, ENVIRONMENT)
         differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
         score.check(f"suite on {version}: the same tests pass", not differ and sum(v == "passed" for v in before.values()) > 700,
                     f"{len(before)} tests, {dict(list(differ.items())[:5])}")
@@ -420,16 +433,12 @@ def points_libraries(score, folder):
 
 def points_suite(score, folder):
     """The same in commons-codec, its tests and what they use: the same tests pass."""
-    packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
-    common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
-              "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
-    plain = corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
+    plain = codec()
     every_point(folder)
     told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
-    every = [part for p in packages for part in ("--select-package", p)]
     for version, home in sorted(judges().items()):
-        before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
-        after = verdicts(home, folder / "woven", folder / "reports", every, ENVIRONMENT)
+        before = of_codec(home)
+        after = verdicts(home, folder / "woven", folder / "reports", CODEC_PACKAGES, ENVIRONMENT)
         differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
         score.check(f"points-suite on {version}: the same tests pass", not differ and sum(v == "passed" for v in before.values()) > 700,
                     f"{len(before)} tests, {told.splitlines()[-1:]} {dict(list(differ.items())[:5])}")

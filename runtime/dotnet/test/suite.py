@@ -6,6 +6,7 @@
 """
 
 import ctypes
+import gc
 import inspect
 import json
 import mmap
@@ -1588,6 +1589,8 @@ def test_level_at_the_start(folder):
 
 
 def main():
+    # What the tests read is in no cycles, and looking for some among millions of records takes as long as reading them.
+    gc.disable()
     only = sys.argv[3] if len(sys.argv) > 3 else ""
     passed = failed = not_run = 0
     for name, test in inspect.getmembers(sys.modules[__name__], inspect.isfunction):
