@@ -539,10 +539,11 @@ impl Replay {
                 let method = self.row(id, symbols, methods, visitor);
                 visitor.slow(method, start, took, failed);
             }
+            // It belongs to no call of its method.
+            Escape::Value { value, .. }
+                if value.flags & VALUE_OF_ENTRY != 0 && !visitor.wants_values() => {}
             Escape::Value { id, value } if value.flags & VALUE_OF_ENTRY != 0 => {
-                if visitor.wants_values() {
-                    visitor.entry_value(Value::new(&value, symbols.values(id)));
-                }
+                visitor.entry_value(Value::new(&value, symbols.values(id)));
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);
