@@ -47,8 +47,8 @@ at = {{ call = {{ type = "**" }} }}
 before = "Acme.All.Begin(target?, args?)"
 [[aspect]]
 name = "lines"
-at = "line"
-before = "Acme.All.Begin(this?, null)"
+at = {{ line = true }}
+before = "Acme.All.Begin(this?, args?)"
 """
 
 
