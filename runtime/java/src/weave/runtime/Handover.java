@@ -38,10 +38,16 @@ public final class Handover {
         if (span == null) {
             return null;
         }
-        if (isLambda(task)) {
-            return span;
+        try {
+            if (isLambda(task)) {
+                return span;
+            }
+            Marks.put(task, span);
+        } catch (OutOfMemoryError full) {
+            // then it goes without
+        } catch (StackOverflowError deep) {
+            // the same
         }
-        Marks.put(task, span);
         return null;
     }
 
@@ -112,8 +118,14 @@ public final class Handover {
 
     /** The method of a task begins: in the context that was noted for it. What it gives is for {@link #done}. */
     public static Object take(Object task) {
-        Span span = Marks.take(task);
-        return span == null ? null : Hooks.enter(span);
+        try {
+            Span span = Marks.take(task);
+            return span == null ? null : Hooks.enter(span);
+        } catch (OutOfMemoryError full) {
+            return null;
+        } catch (StackOverflowError deep) {
+            return null;
+        }
     }
 
     /** That method ends. */

@@ -32,6 +32,6 @@ final class Net extends InheritableThreadLocal<Object> {
 
     @Override
     protected Object childValue(Object parent) {
-        return parent instanceof Lane ? ((Lane) parent).context() : null;
+        return parent instanceof Lane ? ((Lane) parent).context() : parent;
     }
 }
