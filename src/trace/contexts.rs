@@ -26,6 +26,8 @@ pub struct Anchor {
 #[derive(Default)]
 pub struct Contexts {
     anchors: Vec<Anchor>,
+    /// Values that others give to a call without an id of its own (.NET), by its depth.
+    given: Vec<(usize, Value)>,
 }
 
 impl Contexts {
@@ -71,6 +73,26 @@ impl Contexts {
                 each(anchor.span);
             }
         }
+        while self.given.pop_if(|(at, _)| *at >= depth).is_some() {}
+    }
+
+    /// Gives a value to the call at this depth. The first of a name stays.
+    pub fn give(&mut self, depth: usize, value: Value) {
+        let is_known = |(at, known): &(usize, Value)| *at == depth && known.name == value.name;
+        if self.given.len() < MAX_GIVEN && !self.given.iter().any(is_known) {
+            let at = self.given.partition_point(|(at, _)| *at <= depth);
+            self.given.insert(at, (depth, value));
+        }
+    }
+
+    /// The values of the call at this depth, which ends, with those that others gave to it.
+    pub fn values(&mut self, depth: usize, mut own: Vec<Value>) -> Vec<Value> {
+        while let Some((_, value)) = self.given.pop_if(|(at, _)| *at >= depth) {
+            if own.iter().all(|known| known.name != value.name) {
+                own.push(value);
+            }
+        }
+        own
     }
 
     /// The span that the call at this depth is.

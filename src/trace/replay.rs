@@ -57,8 +57,8 @@ pub trait Visitor {
     /// What begins in the thread from here on, `depth` calls deep, runs below this span, or below none.
     fn context(&mut self, _span: Option<SpanContext>, _depth: usize) {}
 
-    /// A value of the entry span of the thread's context.
-    fn entry_value(&mut self, _value: Value) {}
+    /// A value of the entry span of the thread's context; `stack` are its open calls.
+    fn entry_value(&mut self, _value: Value, _stack: &[Frame]) {}
 
     /// A call that the process has summed up, told by itself.
     fn slow(&mut self, _method: MethodIx, _start: u64, _took: u64, _failed: bool) {}
@@ -543,7 +543,8 @@ impl Replay {
             Escape::Value { value, .. }
                 if value.flags & VALUE_OF_ENTRY != 0 && !visitor.wants_values() => {}
             Escape::Value { id, value } if value.flags & VALUE_OF_ENTRY != 0 => {
-                visitor.entry_value(Value::new(&value, symbols.values(id)));
+                let value = Value::new(&value, symbols.values(id));
+                visitor.entry_value(value, &self.run.stack);
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);

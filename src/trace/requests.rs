@@ -125,6 +125,7 @@ impl Requests {
             entries: entries(trace),
             open: FxHashMap::default(),
             ended: FxHashMap::default(),
+            logical: FxHashMap::default(),
             values: Vec::new(),
         };
         let (mut replay, mut methods) = (Replay::new(0), Methods::default());
@@ -228,11 +229,12 @@ impl Known {
     }
 }
 
-/// A request that is open: by its span's id, or, without one, by thread and depth.
+/// A request that is open: by its span's id, or, without one, by thread and depth, or by the number of a logical call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Span(u64),
     Call(u32, usize),
+    Logical(u64),
 }
 
 /// What was seen below an open request.
@@ -255,6 +257,8 @@ struct Seen<'r> {
     open: FxHashMap<Key, Open>,
     /// The names of requests that have ended.
     ended: FxHashMap<u64, Arc<str>>,
+    /// Requests that run in pieces: when they began, and their values.
+    logical: FxHashMap<u64, (u64, Vec<Value>)>,
     values: Vec<Value>,
 }
 
@@ -278,7 +282,10 @@ impl Seen<'_> {
             let known = self.known(frame.method);
             known.is_some_and(|known| known.is_entry())
         });
-        entry.map(|(depth, _)| Key::Call(self.thread, depth))
+        entry.map(|(depth, frame)| match frame.piece {
+            Some(piece) => Key::Logical(piece.call),
+            None => Key::Call(self.thread, depth),
+        })
     }
 
     /// The row of requests of this name.
@@ -290,19 +297,25 @@ impl Seen<'_> {
         self.into.rows.entry(name).or_default()
     }
 
-    fn entry_ends(&mut self, known: &Known, call: &Call, values: &[Value], key: Key) {
+    fn entry_ends(
+        &mut self,
+        known: &Known,
+        (took, failed): (u64, bool),
+        values: &[Value],
+        key: Key,
+    ) {
         let open = self.open.remove(&key).unwrap_or_default();
         let rule = known.rule.as_deref();
         let failure = rule.and_then(|rule| contexts::failure(rule, values));
         let name = rule.and_then(|rule| contexts::name(rule, values));
         let name = name.map_or_else(|| known.label.to_string(), |name| printable(&name));
-        let failed = call.outcome == Outcome::Error || failure.is_some();
+        let failed = failed || failure.is_some();
         if let Key::Span(entry) = key
             && self.ended.len() < MAX_SPANS
         {
             self.ended.insert(entry, name.as_str().into());
         }
-        self.row(name).add(call.total, failed, open);
+        self.row(name).add(took, failed, open);
     }
 
     fn span_ends(&mut self, known: &Known, call: &Call, values: &[Value], key: Key) {
@@ -360,10 +373,20 @@ impl Visitor for Seen<'_> {
         contexts.hand(span, depth);
     }
 
-    fn entry_value(&mut self, value: Value) {
+    fn entry_value(&mut self, value: Value, stack: &[Frame]) {
         let contexts = self.contexts.get(&self.thread);
         let current = contexts.and_then(Contexts::current);
-        self.open_spans.give(current, value);
+        let is_entry = |frame: &Frame| {
+            let known = self.known(frame.method);
+            known.is_some_and(|known| known.is_entry())
+        };
+        match stack.iter().rposition(is_entry) {
+            Some(depth) if current.is_none() => {
+                let contexts = self.contexts.entry(self.thread).or_default();
+                contexts.give(depth, value);
+            }
+            _ => self.open_spans.give(current, value),
+        }
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
@@ -375,26 +398,48 @@ impl Visitor for Seen<'_> {
         let contexts = self.contexts.get(&self.thread);
         let own = contexts.and_then(|all| Some(all.call(depth)?.span));
         let is_whole = matches!(call.outcome, Outcome::Exit | Outcome::Error);
+        if let (Some(piece), Some(known)) = (call.piece, self.known(call.method))
+            && known.is_entry()
+            && (self.logical.len() < MAX_OPEN || self.logical.contains_key(&piece.call))
+        {
+            let (start, all) = self
+                .logical
+                .entry(piece.call)
+                .or_insert((call.start, vec![]));
+            *start = (*start).min(call.start);
+            if all.len() < MAX_TEXTS {
+                let contexts = self.contexts.get_mut(&self.thread);
+                let values = values.clone();
+                all.extend(match contexts {
+                    Some(contexts) => contexts.values(depth, values),
+                    None => values,
+                });
+            }
+        }
         if let Some(known) = self.known(call.method).cloned()
             && is_whole
             && call.piece.is_none()
         {
             let values = match own {
                 Some(own) => self.open_spans.values(own.span, values),
-                None => values,
+                None => match self.contexts.get_mut(&self.thread) {
+                    Some(contexts) => contexts.values(depth, values),
+                    None => values,
+                },
             };
             let is_span = known
                 .rule
                 .as_ref()
                 .is_none_or(|rule| contexts::is_span(rule, &values));
             let request = self.request(around, own);
+            let ended = (call.total, call.outcome == Outcome::Error);
             match own {
                 _ if !is_span => {}
                 Some(own) if request == Some(Key::Span(own.span)) => {
-                    self.entry_ends(&known, call, &values, Key::Span(own.span));
+                    self.entry_ends(&known, ended, &values, Key::Span(own.span));
                 }
                 None if known.is_entry() && request.is_none() => {
-                    self.entry_ends(&known, call, &values, Key::Call(self.thread, depth));
+                    self.entry_ends(&known, ended, &values, Key::Call(self.thread, depth));
                 }
                 _ => {
                     if let Some(request) = request {
@@ -412,7 +457,16 @@ impl Visitor for Seen<'_> {
 
     fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
 
-    fn complete(&mut self, _: MethodIx, _: u64, _: u64, _: Outcome, _: u32) {}
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, _: u32) {
+        let Some((start, values)) = self.logical.remove(&call) else {
+            return;
+        };
+        if let Some(known) = self.known(method).cloned() {
+            let failed = outcome == Outcome::Error;
+            let took = time.saturating_sub(start);
+            self.entry_ends(&known, (took, failed), &values, Key::Logical(call));
+        }
+    }
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}
 

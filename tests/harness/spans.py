@@ -4,9 +4,9 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, boot. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
-tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `boot`: two processes of a Spring Boot jar
+tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; a request is one trace, from the one to the other and over threads.
 """
 
@@ -19,6 +19,7 @@ import urllib.request
 
 import check_dex
 import corpora
+import dotnet
 import layouts
 import otlp
 import values
@@ -59,12 +60,17 @@ def trees(spans):
     return [(span, came_in(span) + "\n".join(tree(span, 0))) for span in sorted(roots, key=lambda s: int(s["startTimeUnixNano"]))]
 
 
+def collected(trace, folder, *options):
+    """The spans of a trace, as a Collector got them."""
+    collector = otlp.Collector(fresh(folder / "collector"))
+    otlp.export(trace, collector, "http/protobuf", "--service", "requests", *options)
+    collector.stop()
+    return collector.spans()
+
+
 def judged(score, name, trace, folder):
     """What a Collector got of a trace: ids are sound, and the trees are the expected ones."""
-    collector = otlp.Collector(fresh(folder / "collector"))
-    otlp.export(trace, collector, "http/protobuf", "--service", "requests", "--min", "0")
-    collector.stop()
-    spans = collector.spans()
+    spans = collected(trace, folder, "--min", "0")
     ids = collections.Counter(span["spanId"] for span in spans)
     score.check(f"{name}: each span comes once", spans and max(ids.values()) == 1, f"{len(spans)} spans")
     all_ = trees(spans)
@@ -116,6 +122,22 @@ def dex(score, folder):
     done = run([oldest_jdk() / "bin/java", "-Xverify:all", "-cp", path, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
     score.check("dex: it runs", done.returncode == 0, done.stdout + done.stderr[-600:])
     judged(score, "dex", trace, folder)
+
+
+def dotnet_(score, folder):
+    mono = dotnet.mono_libraries()
+    plain, woven, trace = fresh(folder / "plain"), fresh(folder / "woven"), folder / "run.wtrace"
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / '4.7.2-api' / 'mscorlib.dll'}", f"-r:{mono / '4.7.2-api' / 'System.dll'}"]
+    run([*base, "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Requests.cs"])
+    run([weave_binary(), "-q", "--strict", "--rules", SOURCES / "rules_dotnet.toml", plain / "app.exe", woven / "app.exe"])
+    expected = (SOURCES / "expected_dotnet.txt").read_text().strip().split("\n\n")
+    for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
+        ran = run([*host, plain / "app.exe"])
+        done = run([*host, woven / "app.exe"], check=False, env=values.environment(trace))
+        score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
+        # However short: rules say that they are spans.
+        text = [text for _, text in trees(collected(trace, folder, "--min", "60m"))]
+        score.check(f"{name}: the spans of each request", text == expected, "\n".join(text))
 
 
 H2 = "com.h2database:h2:2.2.224:jar:"
@@ -178,7 +200,7 @@ def boot(score, folder):
     score.check("boot: the report's requests", len(found) >= len(ASKED) and (many.get("repeated") or {}).get("times") == 6, str(many)[:300])
 
 
-EVERY = {"java": java, "dex": dex, "boot": boot}
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot}
 
 
 def body():

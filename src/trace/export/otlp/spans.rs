@@ -784,10 +784,17 @@ impl Spans {
 
     /// The id of a call's span, whose place in the stack this is, of the calls that are looked at.
     fn span_id(&self, stack: &[Frame], at: usize) -> SpanId {
-        match self.lane.call_at(at) {
-            Some(anchor) => anchor.span.span.to_be_bytes(),
-            None => self.hashed_id(&stack[at], at),
+        let frame = &stack[at];
+        match (self.lane.call_at(at), frame.piece) {
+            (Some(anchor), _) => anchor.span.span.to_be_bytes(),
+            (None, Some(piece)) if self.rule(frame.method).is_some() => self.logical_id(piece.call),
+            (None, _) => self.hashed_id(frame, at),
         }
+    }
+
+    /// Whether a call is a piece of one that is a span as a whole.
+    fn is_part(&self, call: &Call) -> bool {
+        call.piece.is_some() && self.rule(call.method).is_some()
     }
 
     fn hashed_id(&self, frame: &Frame, depth: usize) -> SpanId {
@@ -1134,7 +1141,8 @@ impl Spans {
                 self.begin_logical(call.method, which, call.start, around, true);
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
-                self.hand_up(stack, self.fits(stack, time));
+                let stays = self.is_part(call) || self.fits(stack, time);
+                self.hand_up(stack, stays);
             }
             return true;
         }
@@ -1170,9 +1178,10 @@ impl Spans {
         if !self.lane.wanted || stack.is_empty() {
             return true;
         }
-        let exported = self.fits(stack, time);
+        let is_part = self.is_part(call);
+        let exported = !is_part && self.fits(stack, time);
         if !self.lane.begun.is_empty() {
-            self.hand_up(stack, exported);
+            self.hand_up(stack, exported || is_part);
         }
         let known = self.reach(call.method, Some(frame.id));
         if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
@@ -1185,7 +1194,10 @@ impl Spans {
         let own = self.lane.call_at(around.len()).map(|anchor| anchor.span);
         let values = match own {
             Some(own) => self.open.values(own.span, values),
-            None => values,
+            None => {
+                let depth = self.lane.base + around.len();
+                self.lane.contexts.values(depth, values)
+            }
         };
         let mut span = self.span(call.method, call.start, time, call.outcome);
         span.trace_id = self.trace_id(stack).to_vec();
@@ -1336,6 +1348,7 @@ impl Spans {
             self.logical.remove(&oldest);
             self.release(oldest, None);
         }
+        let is_span = self.rule(method).is_some();
         let known = self.reach(method, None);
         if !known.wanted || !below {
             return;
@@ -1344,7 +1357,7 @@ impl Spans {
         if begun && how != Outcome::Running {
             known.count.add(end - start, how == Outcome::Error, weight);
         }
-        if self.in_window(start, end) && self.is_long(start, end, is_root) {
+        if self.in_window(start, end) && self.is_long(start, end, is_root || is_span) {
             let mut span = self.span(method, start, end, how);
             if is_root {
                 span.kind = self.options.root_kind.number() as i32;
@@ -1447,8 +1460,16 @@ impl Visitor for Spans {
         self.lane.contexts.hand(span, depth);
     }
 
-    fn entry_value(&mut self, value: values::Value) {
-        self.open.give(self.lane.contexts.current(), value);
+    fn entry_value(&mut self, value: values::Value, stack: &[Frame]) {
+        let current = self.lane.contexts.current();
+        let is_entry = |frame: &Frame| {
+            let rule = self.rule(frame.method);
+            rule.is_some_and(|rule| rule.kind.is_entry())
+        };
+        match stack.iter().rposition(is_entry) {
+            Some(depth) if current.is_none() => self.lane.contexts.give(depth, value),
+            _ => self.open.give(current, value),
+        }
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
