@@ -695,6 +695,10 @@ public final class Suite {
         equal("WITH", Sql.operation("/* c */ with x as (select 1) select 2"), "the operation behind a comment");
         check(Sql.operation("'x'") == null, "no operation");
         check(Sql.operation("x".repeat(100)) == null, "a word of any length is no operation");
+        equal("orders", Sql.collection("SELECT a FROM orders WHERE b = 'FROM x'"), "the table");
+        equal("shop.orders", Sql.collection("update shop.orders set a = 1"), "a table with its schema");
+        check(Sql.collection("select * from a join b on a.x = b.x") == null, "several tables are none");
+        check(Sql.collection("SHOW x") == null && Sql.collection("") == null, "no table");
         equal("https://shop.acme:8443/a%20b?token=***&***", Urls.clean(URI.create("https://user:secret@shop.acme:8443/a%20b?token=secret&secret")), "an address");
         equal("mailto:***", Urls.clean(URI.create("mailto:secret@acme")), "an address without a path");
         equal(443, Urls.port(URI.create("https://acme/")), "the port of a scheme");

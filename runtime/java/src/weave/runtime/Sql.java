@@ -123,6 +123,30 @@ public final class Sql {
         return end == start || end - start > LONGEST_WORD ? null : text.substring(start, end).toUpperCase(java.util.Locale.ROOT);
     }
 
+    /** The table that a statement is about; null where none is seen, or several are. */
+    public static String collection(String sql) {
+        if (sql == null) {
+            return null;
+        }
+        String found = null;
+        String[] words = sanitized(sql).split("(?<![\\w.])|(?![\\w.])", 400);
+        String before = "";
+        for (String word : words) {
+            if (word.trim().isEmpty()) {
+                continue;
+            }
+            boolean names = before.equals("FROM") || before.equals("INTO") || before.equals("UPDATE") || before.equals("JOIN") || before.equals("TABLE");
+            if (names && isWord(word.charAt(0)) && !word.equalsIgnoreCase("SELECT") && !word.equalsIgnoreCase("IF")) {
+                if (found != null && !found.equals(word)) {
+                    return null;
+                }
+                found = word;
+            }
+            before = word.toUpperCase(java.util.Locale.ROOT);
+        }
+        return found;
+    }
+
     /** Behind a text in single quotes; two of them are one in it. A backslash may take what follows along, or not: then nothing further is kept. */
     private static int behindQuote(String sql, int at, int length) {
         for (int i = at + 1; i < length; i++) {
