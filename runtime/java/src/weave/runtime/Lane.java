@@ -271,7 +271,7 @@ final class Lane extends Cursor {
             return Switched.NOTHING;
         }
         if (quiet) {
-            span = new Span(from, around, nextId(), once, id);
+            span = new Span(from, around, nextId(), once, id, number);
             return Spans.QUIET;
         }
         parent = from;
@@ -286,8 +286,8 @@ final class Lane extends Cursor {
         Span around = context();
         Parent from = parent;
         parent = null;
-        Span next = from != null ? new Span(from, around, nextId(), once, id)
-            : new Span(kind == Spans.SERVER ? null : around, around, nextId(), nextId(), nextId(), once, id);
+        Span next = from != null ? new Span(from, around, nextId(), once, id, number)
+            : new Span(kind == Spans.SERVER ? null : around, around, nextId(), nextId(), nextId(), once, id, number);
         if (mark != 0) {
             among(Format.ENTER, id, now);
         }
@@ -299,16 +299,19 @@ final class Lane extends Cursor {
     /** The innermost span of this method ends, and those within it whose ends were lost. */
     void end(int id) {
         Span over = span;
-        while (over != null && over.method != id) {
-            over = over.before;
+        while (over != null && over.thread == number && over.method != id) {
+            over = over.before();
         }
-        if (busy || over == null) {
-            return;
+        if (busy || over == null || over.thread != number) {
+            return; // its begin was lost; what is handed over here another thread ends
         }
-        for (Span one = span; one != over.before; one = one.before) {
-            one.over = true;
+        Span outer = over.before();
+        for (Span one = span; one != outer;) {
+            Span next = one.before();
+            one.end();
+            one = next;
         }
-        span = over.before;
+        span = outer;
     }
 
     /** This thread runs in another context from now on, or in none. */

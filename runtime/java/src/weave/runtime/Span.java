@@ -1,6 +1,6 @@
 package weave.runtime;
 
-/** A span, and so the context of what runs below it. What it is it stays; only its end is noted. */
+/** A span, and so the context of what runs below it. Its ids stay; when it ends it lets go of the spans around it. */
 final class Span {
     /** Flags of a {@code traceparent}: the trace is recorded, and its id is random. */
     static final int SAMPLED = 1;
@@ -17,25 +17,28 @@ final class Span {
     /** 0: it begins a trace. */
     private final long parentId;
     private final int flags;
-    /** Within this process; null where it begins what this process does. */
-    final Span parent;
+    /** Within this process, as long as this span is open; null where it begins what this process does. */
+    private Span parent;
     /** What came in beside the parent, unread. */
     final String state;
     final String baggage;
     /** What no other span below it may be, or null. */
     final String once;
     final int method;
-    /** The context in which it began. */
-    final Span before;
+    /** The number of the thread whose call it is. */
+    final int thread;
+    /** The context in which it began, as long as it is open. */
+    private Span before;
     volatile boolean over;
 
     /** Below {@code parent}, which may be null. */
-    Span(Span parent, Span before, long high, long low, long id, String once, int method) {
+    Span(Span parent, Span before, long high, long low, long id, String once, int method, int thread) {
         this.parent = parent;
         this.before = before;
         this.id = id;
         this.once = once;
         this.method = method;
+        this.thread = thread;
         traceHigh = parent == null ? high : parent.traceHigh;
         traceLow = parent == null ? low : parent.traceLow;
         parentId = parent == null ? 0 : parent.id;
@@ -45,18 +48,30 @@ final class Span {
     }
 
     /** Below what came in. */
-    Span(Parent from, Span before, long id, String once, int method) {
+    Span(Parent from, Span before, long id, String once, int method, int thread) {
         parent = null;
         this.before = before;
         this.id = id;
         this.once = once;
         this.method = method;
+        this.thread = thread;
         traceHigh = from.traceHigh;
         traceLow = from.traceLow;
         parentId = from.id;
         flags = from.flags | REMOTE;
         state = from.state;
         baggage = from.baggage;
+    }
+
+    Span before() {
+        return before;
+    }
+
+    /** It is over: who still holds it does not hold what was around it. */
+    void end() {
+        over = true;
+        parent = null;
+        before = null;
     }
 
     /** Whether it is recorded, and what runs below it. */
