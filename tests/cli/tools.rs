@@ -487,7 +487,7 @@ fn packs_are_listed_and_printed() {
                 .out
         );
     }
-    assert!(told.contains("pack:jdbc        SQL of programs that use JDBC: each statement that runs, with its text\n"), "{told}");
+    assert!(told.contains("pack:jdbc          SQL of programs that use JDBC: each statement that runs, with its text\n"), "{told}");
     let ran = world.weave(&["packs", "jdcb"]);
     assert_eq!(ran.status, 2);
     insta::assert_snapshot!(ran.err, @"error: no rules pack is named `jdcb`; did you mean `jdbc`?");
