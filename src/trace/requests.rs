@@ -267,6 +267,12 @@ impl Seen<'_> {
         self.rules.get(method as usize)?.as_ref()
     }
 
+    /// Whether a call lies in another of the same word, of which the outermost alone is a span.
+    fn is_within(&self, around: &[Frame], rule: &SpanRule) -> bool {
+        let mut rules = (around.iter()).filter_map(|frame| self.known(frame.method)?.rule.as_ref());
+        !rule.once.is_empty() && rules.any(|outer| outer.once == rule.once)
+    }
+
     /// The request in which the call at this depth is, the call itself apart.
     fn request(&self, around: &[Frame], own: Option<SpanContext>) -> Option<Key> {
         let contexts = self.contexts.get(&self.thread);
@@ -427,10 +433,9 @@ impl Visitor for Seen<'_> {
                     None => values,
                 },
             };
-            let is_span = known
-                .rule
-                .as_ref()
-                .is_none_or(|rule| contexts::is_span(rule, &values));
+            let is_span = known.rule.as_ref().is_none_or(|rule| {
+                !self.is_within(around, rule) && contexts::is_span(rule, &values)
+            });
             let request = self.request(around, own);
             let ended = (call.total, call.outcome == Outcome::Error);
             match own {
@@ -473,4 +478,37 @@ impl Visitor for Seen<'_> {
     fn unhandled(&mut self, _: Option<(&str, &str)>) {}
 
     fn method(&mut self, _: MethodIx, _: &Method) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing;
+
+    #[test]
+    fn spans_of_all_threads_are_their_requests() {
+        let trace = Trace::from_bytes("t.wtrace", testing::requests().bytes()).unwrap();
+        let mut requests = Requests::default();
+        requests.add(&trace);
+        requests.add(&trace);
+        requests.finish();
+        assert_eq!(requests.wall, 2 * trace.end());
+        let [(name, row)] = &*requests.rows.iter().collect::<Vec<_>>() else {
+            panic!("{requests:?}");
+        };
+        assert_eq!((&***name, row.errors), ("GET /orders/{id}", 2));
+        // From the begin of its call to the end.
+        assert_eq!(
+            (row.durations.len(), row.quantile(0.5), row.total()),
+            (2, 2_040, 4_080)
+        );
+        // Three a request: what its rule says is none, and the driver's within the pool's, are not among them.
+        let below: Vec<_> = row
+            .below
+            .iter()
+            .map(|(what, sum)| (&**what, sum.calls))
+            .collect();
+        assert_eq!(below, [("db", 6)]);
+        assert_eq!(row.repeated, None);
+    }
 }

@@ -2,13 +2,11 @@
 
 use super::proto::{MetricsRequest, Span, TraceRequest, Value};
 use super::*;
-use crate::spans::SpanRule;
-use crate::symbols::Writer;
 use crate::trace::Roots;
 use crate::trace::Trace;
 use crate::trace::testing::{
-    Chunk, TraceBuilder, sampled, sampled_symbols, shop, shop_symbols, shop_with_samples, valued,
-    valued_symbols,
+    Chunk, TraceBuilder, requests, sampled, sampled_symbols, shop, shop_symbols, shop_with_samples,
+    valued, valued_symbols,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -1044,80 +1042,6 @@ fn spans_say_what_they_stand_for_as_opentelemetry_does() {
         .filter(|&&random| random >= all - all / 200);
     let half = half.count();
     assert!((60..140).contains(&half), "{half}");
-}
-
-/// A server's span, one of a client on another thread, what an aspect of `entry` gives, and calls of one's own.
-fn requests() -> TraceBuilder {
-    const FLAG_ENTRY: u64 = 8;
-    let rule = |kind, name: &str, once: &str, error: &str, when: &str| SpanRule {
-        kind,
-        name: name.into(),
-        once: once.into(),
-        error: error.into(),
-        when: when.into(),
-        scope: "pack:web".into(),
-    };
-    let mut w = Writer::default();
-    w.artifact("shop.jar");
-    w.ty("web.Server", "Server.java");
-    w.method(1, "service", "()V", 1);
-    w.values(1, &["http.request.method", "http.response.status_code"]);
-    w.root(1);
-    let name = "{http.request.method} {http.route}";
-    let failed = "http.response.status_code >= 500";
-    w.span(1, &rule(Kind::Server, name, "", failed, ""));
-    w.method(2, "route", "()V", 2);
-    w.values(2, &["http.route"]);
-    w.method(3, "handle", "()V", 3);
-    w.ty("db.Driver", "Driver.java");
-    w.method(4, "query", "()V", 1);
-    w.values(4, &["sql"]);
-    w.root(4);
-    w.span(4, &rule(Kind::Client, "{sql}", "db", "", "sql != 'ping'"));
-    let thread_1 = Chunk::records(1, 0, 0)
-        .text_value(1, 0, false, "GET")
-        .span(1, 0xaaaa, 11, 7, 0x103)
-        .enter(10, 1)
-        // The entry span gets it; of two the first stays.
-        .value_of_text(2, 0, 8 | FLAG_ENTRY << 8, "/orders/{id}")
-        .value_of_text(2, 0, 8 | FLAG_ENTRY << 8, "/late")
-        .enter(10, 3)
-        .text_value(4, 0, false, "SELECT 1")
-        .span(4, 0xaaaa, 12, 11, 3)
-        .enter(5, 4)
-        .enter(5, 4)
-        .exit(5, 4)
-        .exit(5, 4)
-        .text_value(4, 0, false, "ping")
-        .span(4, 0xaaaa, 13, 11, 3)
-        .enter(5, 4)
-        .exit(5, 4)
-        .exit(1_000, 3)
-        .value(1, 1, true, 2, 503)
-        .exit(1_000, 1)
-        // Nobody asked for this.
-        .enter(5, 3)
-        .exit(5_000, 3);
-    let thread_2 = Chunk::records(2, 0, 100)
-        .context(0xaaaa, 11)
-        .text_value(4, 0, false, "SELECT 2")
-        .span(4, 0xaaaa, 14, 11, 3)
-        .enter(10, 4)
-        .exit(10, 4)
-        .enter(10, 3)
-        .context(0xaaaa, 11)
-        .text_value(4, 0, false, "SELECT 3")
-        .span(4, 0xaaaa, 15, 11, 3)
-        .enter(10, 4)
-        .exit(2_000, 4)
-        .exit(10, 3)
-        .context(0, 0)
-        .enter(10, 3)
-        .exit(10, 3);
-    TraceBuilder::new("java -jar shop.jar", 1, 10_000)
-        .symbols(&w.finish(), 65_504, &[])
-        .push(thread_1)
-        .push(thread_2)
 }
 
 #[test]
