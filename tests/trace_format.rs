@@ -86,6 +86,8 @@ const SAME: &[[&str; 4]] = &[
     ["ESCAPE_UNHANDLED", "", "Format.Unhandled", "UNHANDLED"],
     ["ESCAPE_SAMPLE", "Format.SAMPLE", "Format.Sample", "SAMPLE"],
     ["THREAD_OWN", "Format.OWN", "Format.Own", "OWN"],
+    ["ESCAPE_SPAN", "Format.SPAN", "", "SPAN"],
+    ["ESCAPE_CONTEXT", "Format.CONTEXT", "", "CONTEXT"],
     ["ESCAPE_LOGICAL", "", "Format.Logical", "LOGICAL"],
     ["ESCAPE_BEGIN", "", "Format.Begin", "BEGIN"],
     ["ESCAPE_COMPLETE", "", "Format.Complete", "COMPLETE"],

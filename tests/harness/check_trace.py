@@ -22,6 +22,7 @@ RECORDS, SYMBOLS, COUNTS, AGGREGATES, CONTROL = 1, 2, 3, 4, 5
 BUCKETS, SUM_HEAD = 160, 7
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
 TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, AGGREGATED, CPU, SLOW, SAMPLED = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13
+SPAN, CONTEXT = 14, 15
 # Flags of values.
 CUT, OF_END = 1, 4
 NONE = {}
@@ -507,6 +508,12 @@ def read_thread(trace, thread, segments):
                     if size != 1 or not 0 < payload[0] < 1 << 24:
                         trace.problems.append(f"thread {thread}: a call of {method:#x} stands for {payload.tolist()}")
                     weight = method, payload[0]
+                elif escape == SPAN:
+                    if size != 5 or 0 in (payload[0] | payload[1], payload[2]):
+                        trace.problems.append(f"thread {thread}: a span of {method:#x} has the ids {payload.tolist()}")
+                elif escape == CONTEXT:
+                    if size != 4 or bool(payload[2]) != bool(payload[0] | payload[1]):
+                        trace.problems.append(f"thread {thread}: a context has the ids {payload.tolist()}")
                 elif escape == SLOW:
                     trace.slow[method, payload[1] >> 63] += 1
                 elif escape == AGGREGATED:

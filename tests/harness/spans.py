@@ -14,6 +14,7 @@ import argparse
 import collections
 import json
 import re
+import sys
 import urllib.error
 import urllib.request
 
@@ -70,6 +71,8 @@ def collected(trace, folder, *options):
 
 def judged(score, name, trace, folder):
     """What a Collector got of a trace: ids are sound, and the trees are the expected ones."""
+    checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+    score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
     spans = collected(trace, folder, "--min", "0")
     ids = collections.Counter(span["spanId"] for span in spans)
     score.check(f"{name}: each span comes once", spans and max(ids.values()) == 1, f"{len(spans)} spans")
