@@ -87,8 +87,10 @@ def body():
     for _ in range(SPLITS):
         chance.shuffle(equal)
         told = json.loads(diff("--before", *equal[:RUNS], "--after", *equal[RUNS:], "--level", LEVEL, "--format", "json").stdout)
-        wrong += [m["method"] for m in told["methods"] if m["differs"]]
-    score.check(f"nothing differs in {SPLITS} random splits of {2 * RUNS} equal runs", not wrong, str(wrong))
+        wrong += [[m["method"] for m in told["methods"] if m["differs"]]]
+    # By chance one split of a thousand differs at this level: one of these in forty runs, three in a million.
+    wrong = [split for split in wrong if split]
+    score.check(f"chance alone differs in random splits of {2 * RUNS} equal runs", len(wrong) < 3, f"{len(wrong)} of {SPLITS}: {wrong}")
 
     least_more = more * 100 / LOOPS * 0.6
     done = diff(before, folder / "more", "--level", LEVEL, "--format", "json", "--fail-on", f"p50>+{least_more:g}%")
