@@ -557,7 +557,7 @@ impl Planner<'_> {
                     let aspects: Vec<u32> = meant.iter().map(|(aspect, ..)| *aspect).collect();
                     let asks =
                         |(.., own): &Meets<'_>| asks_for(own, &Word::Named(CALLER.to_owned()));
-                    // Calls of one method go to one place, unless they are told apart.
+                    // All calls of one method share a redirect, unless a hook takes the caller.
                     let caller = meant
                         .iter()
                         .any(asks)

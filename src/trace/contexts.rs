@@ -220,6 +220,11 @@ pub fn failure(rule: &SpanRule, values: &[Value]) -> Option<String> {
     })
 }
 
+/// Whether a call lies in another of the same word, of which the outermost alone is a span. `around`: the rules of the calls around it.
+pub fn is_within<'r>(rule: &SpanRule, mut around: impl Iterator<Item = &'r SpanRule>) -> bool {
+    !rule.once.is_empty() && around.any(|outer| outer.once == rule.once)
+}
+
 /// Whether a call with these values is a span at all.
 pub fn is_span(rule: &SpanRule, values: &[Value]) -> bool {
     let when = Condition::parse(&rule.when).ok();

@@ -554,7 +554,9 @@ impl Replay {
             }
             Escape::Context(span) => {
                 let span = Some(span).filter(|span| span.span != 0);
-                self.run.in_context = span.is_some();
+                // Said again within the thread's own span, it ends with that.
+                let is_within = self.run.stack.last().is_some_and(|frame| frame.root > 0);
+                self.run.in_context = span.is_some() && !is_within;
                 if self.run.over == 0 {
                     visitor.context(span, self.run.stack.len());
                 }

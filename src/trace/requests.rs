@@ -25,7 +25,7 @@ const MAX_WAY: usize = 1 << 16;
 /// Different texts that are counted in one request, and how much of each is looked at.
 const MAX_TEXTS: usize = 256;
 const LONGEST_TEXT: usize = 1_000;
-/// So many spans of one text in a request are told: they ask for each of many what one could ask for all.
+/// The report names a text that so many spans of one request have: one statement could often take the place of all.
 const MANY: u32 = 5;
 
 /// The requests of some traces.
@@ -267,12 +267,6 @@ impl Seen<'_> {
         self.rules.get(method as usize)?.as_ref()
     }
 
-    /// Whether a call lies in another of the same word, of which the outermost alone is a span.
-    fn is_within(&self, around: &[Frame], rule: &SpanRule) -> bool {
-        let mut rules = (around.iter()).filter_map(|frame| self.known(frame.method)?.rule.as_ref());
-        !rule.once.is_empty() && rules.any(|outer| outer.once == rule.once)
-    }
-
     /// The request in which the call at this depth is, the call itself apart.
     fn request(&self, around: &[Frame], own: Option<SpanContext>) -> Option<Key> {
         let contexts = self.contexts.get(&self.thread);
@@ -434,7 +428,9 @@ impl Visitor for Seen<'_> {
                 },
             };
             let is_span = known.rule.as_ref().is_none_or(|rule| {
-                !self.is_within(around, rule) && contexts::is_span(rule, &values)
+                let mut rules =
+                    (around.iter()).filter_map(|frame| self.known(frame.method)?.rule.as_deref());
+                !contexts::is_within(rule, &mut rules) && contexts::is_span(rule, &values)
             });
             let request = self.request(around, own);
             let ended = (call.total, call.outcome == Outcome::Error);

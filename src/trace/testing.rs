@@ -428,6 +428,8 @@ pub(crate) fn requests() -> TraceBuilder {
         .text_value(1, 0, false, "GET")
         .span(1, 0xaaaa, 11, 7, 0x103)
         .enter(10, 1)
+        // Said again, as where a chunk begins: it ends with the span.
+        .context(0xaaaa, 11)
         // The entry span gets it; of two the first stays.
         .value_of_text(2, 0, 8 | FLAG_ENTRY << 8, "/orders/{id}")
         .value_of_text(2, 0, 8 | FLAG_ENTRY << 8, "/late")

@@ -1277,7 +1277,7 @@ mod tests {
         // Names of parameters.
         assert_eq!(read("first"), "@first");
         assert_eq!(read("end.x()"), "@end.x()");
-        // Types and values are told apart by how they are written.
+        // The spelling says whether a name is a type or a value.
         assert_eq!(read("a.B.c(sql.trim())"), "a.B#c(@sql.trim())");
         assert_eq!(read("a.B.c(a.B.d())"), "a.B#c(a.B#d())");
         assert_eq!(read("A.B.C(A.B.D())"), "A.B#C(A.B#D())");

@@ -901,12 +901,6 @@ impl Spans {
         known.rule.as_ref()
     }
 
-    /// Whether a call lies in another of the same word, of which the outermost alone is a span.
-    fn is_within(&self, around: &[Frame], rule: &SpanRule) -> bool {
-        let mut rules = around.iter().filter_map(|frame| self.rule(frame.method));
-        !rule.once.is_empty() && rules.any(|outer| outer.once == rule.once)
-    }
-
     /// The nearest call of a stack that would be exported if it were long enough: how deep it is. `surely`: that is exported
     /// however short it is.
     fn nearest(&self, stack: &[Frame], surely: bool) -> Option<usize> {
@@ -932,7 +926,9 @@ impl Spans {
             return false;
         };
         let rule = self.rule(frame.method);
-        if rule.is_some_and(|rule| self.is_within(&stack[..stack.len() - 1], rule)) {
+        let around = stack[..stack.len() - 1].iter();
+        let mut around = around.filter_map(|frame| self.rule(frame.method).map(|rule| &**rule));
+        if rule.is_some_and(|rule| contexts::is_within(rule, &mut around)) {
             return false;
         }
         let is_root = rule.is_some() || stack.len() == 1 && self.is_root(frame.method);

@@ -553,7 +553,7 @@ public final class Hooks {
     /** This thread runs in this context until {@link #leave(Turn)}. */
     static Turn enter(Span span) {
         try {
-            return new Turn(Switch.LANES.lane().run(span), span);
+            return new Turn(Switch.LANES.lane().run(span));
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {
                 throw (ThreadDeath) failure;

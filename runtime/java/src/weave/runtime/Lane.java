@@ -175,6 +175,9 @@ final class Lane extends Cursor {
         if (mark != 0 && !busy) {
             among(kind, id, now);
         }
+        if (inherited != null && span == inherited && span.over && !busy) {
+            drop();
+        }
         long gap = now - last;
         int word = at;
         if (word < end && gap >>> Format.GAP_BITS == 0 && (kind != Format.ENTER || store.names.known(id))) {
@@ -249,10 +252,17 @@ final class Lane extends Cursor {
 
     /** The span that this thread runs in; null where there is none. */
     Span context() {
-        if (span != null && span == inherited && span.over) {
-            span = inherited = null;
+        if (inherited != null && span == inherited && span.over && !busy) {
+            drop();
         }
         return busy ? null : span;
+    }
+
+    /** What this thread has got from who started it is over. */
+    private void drop() {
+        int id = inherited.method;
+        span = inherited = null;
+        change(id);
     }
 
     /** Who has started this thread ran in this span. */
@@ -292,6 +302,7 @@ final class Lane extends Cursor {
             among(Format.ENTER, id, now);
         }
         slow(Format.ENTER, id, now, null, next.begun());
+        next.segment = segment;
         span = next;
         cast = cast || Net.cast(this);
     }
@@ -312,6 +323,15 @@ final class Lane extends Cursor {
             one = next;
         }
         span = outer;
+        if (over.segment != segment && over.isRecorded()) {
+            // A segment has begun within it, and says that the thread runs in it.
+            change(id);
+        }
+    }
+
+    /** Tells the trace in what this thread runs from here on. */
+    private void change(int id) {
+        slow(Format.NONE, id, System.nanoTime(), null, span == null ? Span.NONE : span.context());
     }
 
     /** This thread runs in another context from now on, or in none. */
@@ -320,9 +340,7 @@ final class Lane extends Cursor {
         if (!busy && next != before) {
             span = next;
             cast = cast || Net.cast(this);
-            int id = next == null ? before.method : next.method;
-            long[] escape = next == null ? Span.NONE : next.context();
-            slow(Format.NONE, id, System.nanoTime(), null, escape);
+            change(next == null ? before.method : next.method);
         }
         return before;
     }

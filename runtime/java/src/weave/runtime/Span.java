@@ -27,6 +27,8 @@ final class Span {
     final int method;
     /** The number of the thread whose call it is. */
     final int thread;
+    /** How many segments the thread had when it began. */
+    int segment;
     /** The context in which it began, as long as it is open. */
     private Span before;
     volatile boolean over;

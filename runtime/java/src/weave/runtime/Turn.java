@@ -4,10 +4,8 @@ package weave.runtime;
 final class Turn {
     /** The context before. */
     final Span before;
-    final Span span;
 
-    Turn(Span before, Span span) {
+    Turn(Span before) {
         this.before = before;
-        this.span = span;
     }
 }
