@@ -71,6 +71,10 @@ class Test:
     brief: dict = field(default_factory=dict)
 
 
+#: How HotSpot runs long programs in all runs but --full: it links and verifies the same, and does not compile a second time.
+QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
 def script(name, step, seconds, arguments="", needs=(), **more):
     """A script of tests/harness that needs the release build."""
     file = more.pop("file", name)
@@ -124,18 +128,18 @@ TESTS = [
     script("clients_dotnet", "sdk", 30, "--only dotnet", needs=("sdk",), file="clients"),
     script("runtime_async", "sdk", 42, "{scope}", needs=("sdk",)),
     script("check_corpora", "corpora", 140, "{scope}", needs=("jdks",)),
-    script("programs", "programs", 298, "{scope}", needs=("jdks",), brief={"WEAVE_JUDGES": "newest"}),
-    script("jdbc", "programs", 30, "--only jdbc", needs=("jdks",), file="databases"),
-    script("clients_java", "programs", 30, "--only java", needs=("jdks",), file="clients"),
-    script("loaders", "programs", 45, needs=("jdks",)),
-    script("layouts", "programs", 89, "{scope}", needs=("jdks",)),
-    script("gradle", "builds", 167, needs=("jdks",), runs="ci"),
-    script("maven", "builds", 272, needs=("jdks",), runs="ci"),
+    script("programs", "programs", 200, "{scope}", needs=("jdks",), brief={**QUICK, "WEAVE_JUDGES": "newest"}),
+    script("jdbc", "programs", 30, "--only jdbc", needs=("jdks",), file="databases", brief=QUICK),
+    script("clients_java", "programs", 30, "--only java", needs=("jdks",), file="clients", brief=QUICK),
+    script("loaders", "programs", 20, needs=("jdks",), brief=QUICK),
+    script("layouts", "programs", 65, "{scope}", needs=("jdks",), brief=QUICK),
+    script("gradle", "builds", 90, needs=("jdks",), runs="ci", brief=QUICK),
+    script("maven", "builds", 105, needs=("jdks",), runs="ci", brief=QUICK),
     script("aot", "builds", 43, needs=("sdk",), runs="ci"),
-    script("suites", "more", 80, "{scope}", needs=("jdks",), runs="ci"),
+    script("suites", "more", 64, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
     script("servers", "more", 40, needs=("jdks",), runs="ci"),
     script("roslyn", "more", 81, "--only roslyn", file="programs_dotnet", runs="brief"),
-    script("large_programs", "more", 266, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief={"WEAVE_JUDGES": "newest"}),
+    script("large_programs", "more", 200, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief={**QUICK, "WEAVE_JUDGES": "newest"}),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),
