@@ -155,6 +155,11 @@ fn falls_back(hook: &Hook, adapter: &Adapter) -> Snippet {
     out
 }
 
+/// Where a chain's adapter has the n-th argument behind the first.
+fn slot_of(hook: &Hook, n: usize) -> u16 {
+    hook.parameters[..=n].iter().map(emit::words).sum::<u32>() as u16
+}
+
 impl Code {
     fn pc(&self) -> u16 {
         self.out.len() as u16
@@ -316,15 +321,20 @@ impl Code {
             };
             nulls.push(self.out.len());
             self.out.indexed(leaves, 0, 1, 0);
+            for taken in link.taken() {
+                self.out.load(Kind::REFERENCE, slot_of(hook, taken));
+                nulls.push(self.out.len());
+                self.out.indexed(op::IFNULL, 0, 1, 0);
+            }
             self.out.load(Kind::REFERENCE, from);
-            self.link(link, owner, additions);
+            self.link(link, (hook, owner), additions);
             ty = &link.result;
         }
         nulls
     }
 
     /// What a link does with the object on the stack.
-    fn link(&mut self, link: &Link, owner: u16, additions: &mut Additions) {
+    fn link(&mut self, link: &Link, (hook, owner): (&Hook, u16), additions: &mut Additions) {
         let name = modified_utf8(&link.name);
         let given = emit::words(&link.result);
         match &link.kind {
@@ -340,7 +350,12 @@ impl Code {
             }
             LinkKind::Method(arguments) => {
                 for argument in arguments {
-                    self.constant(argument, additions);
+                    match argument.value {
+                        ConstantValue::Taken(n) => {
+                            self.out.load(Kind::REFERENCE, slot_of(hook, n.into()));
+                        }
+                        _ => self.constant(argument, additions),
+                    }
                 }
                 let parameters = link.parameters();
                 let taken = 1 + parameters.iter().map(emit::words).sum::<u32>();
@@ -362,7 +377,7 @@ impl Code {
     fn constant(&mut self, constant: &Constant, additions: &mut Additions) {
         match &constant.value {
             ConstantValue::Text(text) => self.out.string(text, additions),
-            ConstantValue::Null => self.out.op(op::ACONST_NULL, 0, 1),
+            ConstantValue::Null | ConstantValue::Taken(_) => self.out.op(op::ACONST_NULL, 0, 1),
             ConstantValue::Int(n) => self.out.int(*n, additions),
             ConstantValue::Long(n) => self.out.long(*n, additions),
             ConstantValue::Double(bits) => {

@@ -723,7 +723,7 @@ impl Index {
                 self.logical = true;
                 self.last = self.last.max(time);
             }
-            Escape::Logical { .. } => self.logical = true,
+            Escape::Logical { .. } | Escape::Stays { .. } => self.logical = true,
             Escape::Thread {
                 thread,
                 flags,

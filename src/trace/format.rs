@@ -101,6 +101,8 @@ pub const ESCAPE_LOGICAL: u8 = 16;
 pub const ESCAPE_BEGIN: u8 = 17;
 /// Escape type: a logical call ends while it does not run.
 pub const ESCAPE_COMPLETE: u8 = 18;
+/// Escape: the call that the next exit record ends goes on as a logical call.
+pub const ESCAPE_STAYS: u8 = 19;
 
 /// LOGICAL flag: the piece that begins is the call's first.
 pub const LOGICAL_FIRST: u32 = 1;
@@ -408,6 +410,11 @@ pub enum Escape<'a> {
         /// When.
         time: u64,
     },
+    /// The call that the next exit record ends was the first piece of a logical call, which goes on.
+    Stays {
+        /// Its number.
+        call: u64,
+    },
     /// A logical call ends while it does not run.
     Complete {
         /// Method id.
@@ -702,6 +709,9 @@ impl<'a> Decoder<'a> {
                 id: argument,
                 call: c.le_u64().ok()?,
                 time: c.le_u64().ok()?,
+            },
+            ESCAPE_STAYS => Escape::Stays {
+                call: c.le_u64().ok()?,
             },
             ESCAPE_COMPLETE => Escape::Complete {
                 id: argument,

@@ -117,6 +117,8 @@ fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
 struct Next<'r> {
     details: Option<(Cow<'r, str>, Cow<'r, str>)>,
     logical: Option<(u32, u64)>,
+    /// The call that ends goes on as this logical one.
+    stays: Option<u64>,
 }
 
 fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'a str, &'a str)> {
@@ -572,6 +574,7 @@ impl Replay {
                 self.run.taken = Some((id, weight));
             }
             Escape::Logical { flags, call } => next.logical = Some((flags, call)),
+            Escape::Stays { call } => next.stays = Some(call),
             Escape::Begin { id, call, time } => {
                 self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
@@ -590,6 +593,11 @@ impl Replay {
                 self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
                 let weight = self.taken(id).unwrap_or(1);
+                if let Some(values) = self.run.values.as_mut().map(|kept| kept.complete(id))
+                    && !values.is_empty()
+                {
+                    visitor.values(values);
+                }
                 if !failed {
                     visitor.complete(method, call, time, Outcome::Exit, weight);
                     return;
@@ -687,6 +695,7 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         let is_error = outcome == Outcome::Error;
+        let stays = next.stays.take();
         let mut weight = 1;
         if !ALL {
             self.run.taken = None;
@@ -713,6 +722,13 @@ impl Replay {
             }
             is_looked_at = ALL || self.is_looked_at();
             weight = self.run.stack.last().map_or(weight, |top| top.weight);
+            if let (Some(call), Some(top)) = (stays, self.run.stack.last_mut()) {
+                top.piece.get_or_insert(Piece { call, first: true });
+                let is_below = top.root > 0;
+                if is_below {
+                    self.is_below(call);
+                }
+            }
             self.pop::<ALL>(time, outcome, visitor);
             popped = true;
         }

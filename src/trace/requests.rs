@@ -126,6 +126,8 @@ impl Requests {
             open: FxHashMap::default(),
             ended: FxHashMap::default(),
             logical: FxHashMap::default(),
+            staying: FxHashMap::default(),
+            completed: FxHashMap::default(),
             values: Vec::new(),
         };
         let (mut replay, mut methods) = (Replay::new(0), Methods::default());
@@ -244,6 +246,16 @@ struct Open {
     texts: FxHashMap<Arc<str>, u32>,
 }
 
+/// A span that goes on behind its method.
+struct Staying {
+    method: MethodIx,
+    start: u64,
+    span: SpanContext,
+    /// The request that it is of.
+    request: Option<Key>,
+    values: Vec<Value>,
+}
+
 /// What a replay has seen.
 struct Seen<'r> {
     into: &'r mut Requests,
@@ -259,6 +271,10 @@ struct Seen<'r> {
     ended: FxHashMap<u64, Arc<str>>,
     /// Requests that run in pieces: when they began, and their values.
     logical: FxHashMap<u64, (u64, Vec<Value>)>,
+    /// Spans that go on behind their methods.
+    staying: FxHashMap<u64, Staying>,
+    /// Their ends, where those are read before what they end.
+    completed: FxHashMap<u64, (u64, bool, Vec<Value>)>,
     values: Vec<Value>,
 }
 
@@ -318,26 +334,32 @@ impl Seen<'_> {
         self.row(name).add(took, failed, open);
     }
 
-    fn span_ends(&mut self, known: &Known, call: &Call, values: &[Value], key: Key) {
+    fn span_ends(
+        &mut self,
+        known: &Known,
+        (took, failed): (u64, bool),
+        values: &[Value],
+        key: Key,
+    ) {
         if self.open.len() >= MAX_OPEN && !self.open.contains_key(&key) {
             return;
         }
         let Some(rule) = known.rule.as_deref() else {
             return;
         };
-        let failed = call.outcome == Outcome::Error || contexts::failure(rule, values).is_some();
+        let failed = failed || contexts::failure(rule, values).is_some();
         let what = known.what();
         if let Key::Span(entry) = key
             && let Some(name) = self.ended.get(&entry)
         {
             let name = name.to_string();
             let below = &mut self.row(name).below;
-            below.entry(what).or_default().add(call.total, failed);
+            below.entry(what).or_default().add(took, failed);
             return;
         }
         let open = self.open.entry(key).or_default();
         let sum = open.below.entry(what).or_default();
-        sum.add(call.total, failed);
+        sum.add(took, failed);
         let query = values.iter().find(|value| &*value.name == "db.query.text");
         let text = match query {
             Some(query) => Some(query.text().into_owned()),
@@ -348,6 +370,33 @@ impl Seen<'_> {
             if open.texts.len() < MAX_TEXTS || open.texts.contains_key(&text) {
                 *open.texts.entry(text).or_default() += 1;
             }
+        }
+    }
+}
+
+impl Seen<'_> {
+    /// A span that went on behind its method is over.
+    fn stayed(&mut self, staying: Staying, (time, failed): (u64, bool), more: Vec<Value>) {
+        let Staying {
+            method,
+            start,
+            span,
+            request,
+            mut values,
+        } = staying;
+        values.extend(more);
+        let values = self.open_spans.values(span.span, values);
+        self.open_spans.end(span.span);
+        let ended = (time.saturating_sub(start), failed);
+        let Some(known) = self.known(method).cloned() else {
+            return;
+        };
+        match request {
+            Some(key) if key == Key::Span(span.span) => {
+                self.entry_ends(&known, ended, &values, key);
+            }
+            Some(key) => self.span_ends(&known, ended, &values, key),
+            None => {}
         }
     }
 }
@@ -397,6 +446,31 @@ impl Visitor for Seen<'_> {
         };
         let contexts = self.contexts.get(&self.thread);
         let own = contexts.and_then(|all| Some(all.call(depth)?.span));
+        if let (Some(piece), Some(own)) = (call.piece, own)
+            && self.staying.len() < MAX_OPEN
+        {
+            let staying = Staying {
+                method: call.method,
+                start: call.start,
+                span: own,
+                request: self.request(around, Some(own)),
+                values,
+            };
+            if let Some((time, failed, more)) = self.completed.remove(&piece.call) {
+                self.stayed(staying, (time, failed), more);
+            } else {
+                self.staying.insert(piece.call, staying);
+            }
+            let (contexts, open) = (self.contexts.get_mut(&self.thread), &mut self.open_spans);
+            if let Some(contexts) = contexts {
+                contexts.end(depth, |span| {
+                    if span.span != own.span {
+                        open.end(span.span);
+                    }
+                });
+            }
+            return true;
+        }
         let is_whole = matches!(call.outcome, Outcome::Exit | Outcome::Error);
         if let (Some(piece), Some(known)) = (call.piece, self.known(call.method))
             && known.is_entry()
@@ -444,7 +518,7 @@ impl Visitor for Seen<'_> {
                 }
                 _ => {
                     if let Some(request) = request {
-                        self.span_ends(&known, call, &values, request);
+                        self.span_ends(&known, ended, &values, request);
                     }
                 }
             }
@@ -459,11 +533,19 @@ impl Visitor for Seen<'_> {
     fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, _: u32) {
-        let Some((start, values)) = self.logical.remove(&call) else {
+        let more = std::mem::take(&mut self.values);
+        let failed = outcome == Outcome::Error;
+        if let Some(staying) = self.staying.remove(&call) {
+            return self.stayed(staying, (time, failed), more);
+        }
+        let Some((start, mut values)) = self.logical.remove(&call) else {
+            if self.known(method).is_some() && self.completed.len() < MAX_OPEN {
+                self.completed.insert(call, (time, failed, more));
+            }
             return;
         };
+        values.extend(more);
         if let Some(known) = self.known(method).cloned() {
-            let failed = outcome == Outcome::Error;
             let took = time.saturating_sub(start);
             self.entry_ends(&known, (took, failed), &values, Key::Logical(call));
         }
@@ -506,5 +588,25 @@ mod tests {
             .collect();
         assert_eq!(below, [("db", 6)]);
         assert_eq!(row.repeated, None);
+    }
+    #[test]
+    fn a_span_that_goes_on_ends_where_it_is_completed() {
+        // Records of the other thread come behind those of the begin, or before.
+        for first in [0, 201] {
+            let bytes = testing::staying(first).bytes();
+            let trace = Trace::from_bytes("t.wtrace", bytes).unwrap();
+            let mut requests = Requests::default();
+            requests.add(&trace);
+            requests.finish();
+            let rows: Vec<_> = (requests.rows.iter())
+                .map(|(name, row)| (&**name, row.durations[0], row.errors, row.below.len()))
+                .collect();
+            let second = first + 200;
+            assert_eq!(
+                rows,
+                [("GET", 700 - first, 0, 1), ("PUT", 900 - second, 1, 0)],
+                "{first}"
+            );
+        }
     }
 }

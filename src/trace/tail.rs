@@ -583,6 +583,7 @@ impl Tail {
                 Some(Record::Escape(
                     Escape::Exception { .. }
                     | Escape::Logical { .. }
+                    | Escape::Stays { .. }
                     | Escape::Sampled { .. }
                     | Escape::Span { .. },
                 )) => {}

@@ -189,6 +189,11 @@ impl Chunk {
         self.escape(18, id, &[call, time, u64::from(failed)])
     }
 
+    /// The call that ends next goes on as a logical one.
+    pub(crate) fn stays(self, id: u32, call: u64) -> Chunk {
+        self.escape(19, id, &[call])
+    }
+
     /// The chunk, padded with zeros.
     pub(crate) fn bytes(mut self) -> Vec<u8> {
         self.0.resize(CHUNK, 0);
@@ -470,6 +475,59 @@ pub(crate) fn requests() -> TraceBuilder {
         .symbols(&w.finish(), 65_504, &[])
         .push(thread_1)
         .push(thread_2)
+}
+
+/// Two requests that go on behind their methods, and end on another thread: the first thread's records, which begin at `first`,
+/// are read before the other's, or behind them.
+pub(crate) fn staying(first: u64) -> TraceBuilder {
+    let mut w = symbols::Writer::default();
+    w.artifact("shop.jar");
+    w.ty("web.Server", "Server.java");
+    w.method(1, "service", "()V", 1);
+    w.values(1, &["http.request.method", "http.response.status_code"]);
+    w.root(1);
+    let rule = SpanRule {
+        kind: Kind::Server,
+        name: "{http.request.method} {http.route}".into(),
+        error: "http.response.status_code >= 500".into(),
+        ..SpanRule::default()
+    };
+    w.span(1, &rule);
+    w.method(2, "query", "()V", 2);
+    w.root(2);
+    w.span(
+        2,
+        &SpanRule {
+            kind: Kind::Client,
+            ..SpanRule::default()
+        },
+    );
+    let begins = Chunk::records(1, 0, first)
+        .text_value(1, 0, false, "GET")
+        .span(1, 0xaaaa, 11, 7, 0x103)
+        .enter(0, 1)
+        .stays(1, 11)
+        .exit(100, 1)
+        .text_value(1, 0, false, "PUT")
+        .span(1, 0xbbbb, 21, 0, 3)
+        .enter(100, 1)
+        .stays(1, 21)
+        .exit(100, 1);
+    let ends = Chunk::records(2, 0, 200)
+        .context(0xaaaa, 11)
+        .span(2, 0xaaaa, 12, 11, 3)
+        .enter(300, 2)
+        .exit(100, 2)
+        .value(1, 1, true, 2, 201)
+        .complete(1, 11, 700, false)
+        .context(0xbbbb, 21)
+        .exception("java.io.IOException", "gone")
+        .complete(1, 21, 900, true)
+        .context(0, 0);
+    TraceBuilder::new("java -jar shop.jar", 1, 10_000)
+        .symbols(&w.finish(), 65_504, &[])
+        .push(begins)
+        .push(ends)
 }
 
 /// A small program: recursion, exceptions that are caught and that leave the thread, a shared

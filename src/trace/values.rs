@@ -287,6 +287,13 @@ impl Kept {
         self.ending = self.take(id, true);
     }
 
+    /// A logical call of the method ends, and none of its pieces: its values of the end.
+    pub fn complete(&mut self, id: u32) -> Vec<Value> {
+        let values = self.take(id, true);
+        self.forget(&values);
+        one_of_each(values)
+    }
+
     /// The values of the innermost call, which is at this depth and ends; `ended` by its own record.
     pub fn leave(&mut self, depth: usize, ended: bool) -> Vec<Value> {
         let mut values = match self.open.pop_if(|(at, _)| *at >= depth) {

@@ -28,7 +28,7 @@ CUT, OF_END = 1, 4
 NONE = {}
 # Flag of the thread of the library itself.
 OWN = 4
-LOGICAL, BEGIN, COMPLETE = 16, 17, 18
+LOGICAL, BEGIN, COMPLETE, STAYS = 16, 17, 18, 19
 FIRST, LAST = 1, 2
 
 
@@ -337,7 +337,7 @@ def read_thread(trace, thread, segments):
     if numbers != list(range(len(numbers))):
         trace.problems.append(f"thread {thread}: segments {numbers[:20]}, not all from 0")
     # Of each open call its id, and its number and its begin if it is a piece of a logical call.
-    stack, pending, logical, ended = [], None, None, False
+    stack, pending, logical, stays, ended = [], None, None, None, False
     # Of each open call when it began and what was spent in calls that it made; and how many of a method are open.
     times, open_calls = [], Counter()
     calls, exits, errors = trace.calls, trace.exits, trace.errors
@@ -431,6 +431,13 @@ def read_thread(trace, thread, segments):
                 if times:
                     times[-1][1] += clock - begun
                 leaves(method)
+                if stays is not None:
+                    # What was a call so far is the first piece of a logical one.
+                    one = trace.logical.setdefault(stays, Call(method))
+                    one.firsts += 1
+                    one.pieces.append((begun, clock, thread))
+                    trace.pieces[method] += 1
+                    stays = None
                 if call is not None:
                     one = trace.logical[call]
                     one.pieces[piece] = (one.pieces[piece][0], clock, thread)
@@ -462,6 +469,8 @@ def read_thread(trace, thread, segments):
                     clock = payload[0]
                 elif escape == LOGICAL:
                     logical = (method, payload[0])
+                elif escape == STAYS:
+                    stays = payload[0]
                 elif escape == BEGIN:
                     one = trace.logical.setdefault(payload[0], Call(method))
                     one.begun.append(payload[1])

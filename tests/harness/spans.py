@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 
 import check_dex
+import clients
 import corpora
 import dotnet
 import layouts
@@ -144,7 +145,7 @@ def dotnet_(score, folder):
 
 
 H2 = "com.h2database:h2:2.2.224:jar:"
-ASKED = ("orders", "pool", "future", "thread", "many", "fail", "nothing")
+ASKED = ("orders", "rest", "template", "apache5", "apache4", "deferred", "callable", "broken", "async", "pool", "future", "thread", "many", "fail", "nothing")
 
 
 def ask(port, path):
@@ -164,10 +165,15 @@ def served(java_, jar, folder, name, *options):
     return shop, shop.line()
 
 
+def http_clients():
+    """Apache HttpClient 4 and 5, and what they stand on; the server has the rest."""
+    return [jar for jar in sorted(corpora.resolved("http-clients", clients.CLIENTS).glob("*.jar")) if jar.name.startswith(("http", "commons-codec", "commons-logging"))]
+
+
 def boot(score, folder):
     """Two processes of one Spring Boot jar, with all that lies in it woven by the packs alone."""
     java_ = judges()[max(judges())] / "bin/java"
-    files, manifest = layouts.boot_files(folder, "boot35", [SOURCES / "spring/App.java"], corpora.maven([H2]))
+    files, manifest = layouts.boot_files(folder, "boot35", [SOURCES / "spring/App.java"], [*corpora.maven([H2]), *http_clients()])
     plain = layouts.zipped(folder / "shop.jar", files, manifest)
     woven = folder / "woven.jar"
     run([weave_binary(), "-q", "--rules", "pack:requests-jvm", "--rules", "pack:context", plain, woven])
@@ -191,7 +197,7 @@ def boot(score, folder):
     spans = collector.spans()
     for span in spans:
         span["name"] = f"{span['resource']['service.name']}: {span['name']}"
-    ports = re.compile(r"127\.0\.0\.1:\d+|server.port=\d+|user_agent.original=[^ }]+")
+    ports = re.compile(r"127\.0\.0\.1:\d+|server.port=\d+|user_agent.original=.*?(?= [\w.]+=|\})")
     text = sorted(ports.sub("..", text) for _, text in trees(spans))
     (folder / "boot.txt").write_text("\n\n".join(text) + "\n")
     expected = (SOURCES / "expected_boot.txt").read_text().strip().split("\n\n")

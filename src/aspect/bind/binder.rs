@@ -20,7 +20,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::mask::Mask;
-use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord, Texts};
+use crate::aspect::rules::model::{Inject, OwnHook, OwnHooks, OwnRecord, Texts};
 use crate::aspect::rules::nearest_name;
 use crate::spans::SpanRule;
 use crate::switches::DECIDED;
@@ -139,6 +139,8 @@ pub(super) struct Binding<'b> {
     follows: bool,
     /// The value at hand is recorded: what of it is known at the start is read there, by these calls.
     pub(super) early: Option<Early>,
+    /// The chain at hand sends a header: where its value is kept.
+    pub(super) sent: Option<u16>,
 }
 
 /// What of a value that is known at the end is read at the start.
@@ -616,13 +618,14 @@ impl<'b> Binding<'b> {
             chains: Vec::new(),
             follows,
             early: None,
+            sent: None,
         }
     }
 
     /// The aspect's hooks at the start and at the end.
     fn hooks(&mut self, layer: &mut Layer, wrong: &mut Vec<Misfit>) {
         let own = self.aspect.2;
-        let handed = self.handed();
+        let (handed, resumed) = (self.handed(), self.resumed());
         // The exit hooks of the aspects around.
         let exits = layer.exit.len() as u16;
         let mut calls = |hooks: &[OwnHook], when, into: &mut Vec<Call>, keep: &mut Keep| {
@@ -658,9 +661,12 @@ impl<'b> Binding<'b> {
         let first = enter.len();
         calls(&own.enter, When::Enter, enter, keep);
         calls(&handed, When::Enter, enter, keep);
+        calls(&resumed.enter, When::Enter, enter, keep);
         let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
         calls(&own.exit, When::Exit, &mut at_exit, keep);
+        calls(&resumed.exit, When::Exit, &mut at_exit, keep);
         calls(&own.exception, When::Exception, &mut at_exception, keep);
+        calls(&resumed.exception, When::Exception, &mut at_exception, keep);
         if let Some(State {
             call,
             kept: Some(kept),
@@ -678,6 +684,44 @@ impl<'b> Binding<'b> {
         // Aspects nest: the first one's hooks come last at the end.
         exit.splice(0..0, at_exit);
         exception.splice(0..0, at_exception);
+    }
+
+    /// The hooks of a method that is no span itself, and goes on in one that an object keeps.
+    fn resumed(&self) -> OwnHooks {
+        let (own, mut hooks) = (self.aspect.2, OwnHooks::default());
+        let is_span = self.subject.span.is_some();
+        let Some(kept) = own.kept().filter(|_| !is_span) else {
+            return hooks;
+        };
+        if self.binder.language != Language::Java {
+            return hooks; // contexts flow by themselves
+        }
+        let word = |word: Word| HookOperand {
+            word,
+            optional: false,
+            members: Vec::new(),
+            place: kept.span.clone(),
+        };
+        let value = |value: &OwnRecord| match &value.value {
+            Recorded::Operand(operand) => operand.clone(),
+            Recorded::Text(operand) => word(Word::TextOf(Box::new(operand.clone()))),
+            Recorded::Call(call) => word(Word::Call(Box::new(call.clone()))),
+        };
+        let hook = |method: &str, operands: Vec<HookOperand>| {
+            let count = operands.len();
+            let mut hook = self.of_library([HANDOVER[0]; 2], method, &kept.span, count);
+            hook.call.operands = operands;
+            hook
+        };
+        let goes_on = own.context.as_ref().and_then(|c| c.goes_on.as_ref());
+        let goes_on = goes_on.map_or_else(|| word(Word::Bool(false)), value);
+        hooks.enter = vec![hook("resume", vec![value(kept)])];
+        hooks.exit = vec![hook("suspend", vec![word(Word::State), goes_on])];
+        hooks.exception = vec![hook(
+            "failed",
+            vec![word(Word::Exception), word(Word::State)],
+        )];
+        hooks
     }
 
     /// The hooks that hand arguments over.
@@ -1257,11 +1301,18 @@ impl<'b> Binding<'b> {
             "" => Meant::Nothing,
             word => Meant::Constant(Word::Text(word.to_owned())),
         };
-        let incoming = [says, once(), parent, others, baggage, id()];
+        let kept = self.kept(aspects, records, keep)?;
+        let mut incoming = vec![says, once(), parent, others, baggage, id()];
+        if let Some((kept, _)) = &kept {
+            incoming.insert(5, kept.clone());
+        }
         let mut call = self.call_with(&decide, &incoming, keep)?;
         let state = records.state(keep);
         call.dest = Dest::State(records.state.unwrap_or_default());
         records.enter.decides = Some(call);
+        if let Some((kept, goes_on)) = kept {
+            self.leaves(kept, goes_on, records, keep)?;
+        }
         let kind = Meant::Constant(Word::Int(rule.kind.number().into()));
         let of_call = [state, kind, once(), id()];
         records.enter.switched = Some(self.call_with(&begin, &of_call, keep)?);
@@ -1274,6 +1325,45 @@ impl<'b> Binding<'b> {
         let of_call = [thrown, records.state(keep), id()];
         records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
         self.injected(aspects, records, keep)
+    }
+
+    /// The object that keeps the span, and the rule that says how long.
+    fn kept<'a>(
+        &mut self,
+        aspects: &[Meets<'a>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<Option<(Meant, Meets<'a>)>, Misfit> {
+        let found = (aspects.iter()).find_map(|&aspect| Some((aspect, aspect.2.kept()?)));
+        let Some((aspect, kept)) = found else {
+            return Ok(None);
+        };
+        let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        let kept = binding.evaluated(kept, &mut records.enter.made, keep)?;
+        Ok(Some((kept, aspect)))
+    }
+
+    /// What tells, in front of the values at the end, whether the span goes on.
+    fn leaves(
+        &mut self,
+        kept: Meant,
+        aspect: Meets<'_>,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        binding.when = When::Exit;
+        let context = aspect.2.context.as_ref();
+        let goes_on = match context.and_then(|context| context.goes_on.as_ref()) {
+            Some(goes_on) => binding.evaluated(goes_on, &mut records.exit.made, keep)?,
+            None => Meant::Constant(Word::Bool(false)),
+        };
+        let leave = self.of_library([SPANS[0]; 2], "leave", &(0..0), 4);
+        let meant = [records.state(keep), kept, goes_on, id()];
+        let mut call = self.call_with(&leave, &meant, keep)?;
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        records.exit.made.push(call);
+        Ok(())
     }
 
     /// The headers that came in with a request.
@@ -1321,17 +1411,35 @@ impl<'b> Binding<'b> {
         for (aspect, inject) in all.collect::<Vec<_>>() {
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
             for (which, name) in HEADERS.into_iter().enumerate() {
-                let header = binding.of_library([SPANS[0]; 2], "header", &inject.name, 1);
+                let header = binding.of_library([SPANS[0]; 2], "header", inject.place(), 1);
                 let which = Meant::Constant(Word::Int(which as i64));
                 let mut header = binding.call_with(&header, &[which], keep)?;
                 let place = keep.state(binding.string());
                 header.dest = Dest::State(place);
                 records.enter.sent.push(header);
-                let mut written = inject.clone();
-                let operands = &mut written.call.operands;
-                replace(operands, "name", &Word::Text(name.to_owned()));
-                replace(operands, "value", &Word::Kept(place));
-                let call = binding.hook(&written, 0, keep)?;
+                let (name, value) = (Word::Text(name.to_owned()), Word::Kept(place));
+                let call = match inject.clone() {
+                    Inject::Call(mut written) => {
+                        let operands = &mut written.call.operands;
+                        replace(operands, "name", &name);
+                        replace(operands, "value", &value);
+                        binding.hook(&written, 0, keep)?
+                    }
+                    Inject::Chain(mut written) => {
+                        binding.sent = Some(place);
+                        for operand in written.value.operands_mut() {
+                            operand.each_argument(&mut |argument| {
+                                let argument = std::slice::from_mut(argument);
+                                replace(argument, "name", &name);
+                                replace(argument, "value", &value);
+                            });
+                        }
+                        let mut made = Vec::new();
+                        binding.evaluated(&written, &mut made, keep)?;
+                        records.enter.sent.append(&mut made);
+                        None
+                    }
+                };
                 records.enter.sent.append(&mut binding.chains);
                 records.enter.sent.extend(call);
             }

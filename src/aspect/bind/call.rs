@@ -172,6 +172,8 @@ pub enum ConstantValue {
     Double(u64),
     Text(Arc<str>),
     Null,
+    /// No constant, but an object that the adapter takes behind the chain's own: which of them. Where it is null, the chain ends.
+    Taken(u16),
 }
 
 /// As rules write it.
@@ -183,6 +185,7 @@ impl fmt::Display for ConstantValue {
             ConstantValue::Double(bits) => write!(f, "{}", f64::from_bits(*bits)),
             ConstantValue::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
             ConstantValue::Null => f.write_str("null"),
+            ConstantValue::Taken(_) => f.write_str("value"),
         }
     }
 }
@@ -223,6 +226,16 @@ impl Link {
             LinkKind::Method(arguments) => arguments,
             _ => &[],
         }
+    }
+
+    /// Which of the adapter's further arguments its method takes.
+    pub fn taken(&self) -> impl Iterator<Item = usize> {
+        self.arguments()
+            .iter()
+            .filter_map(|argument| match argument.value {
+                ConstantValue::Taken(n) => Some(usize::from(n)),
+                _ => None,
+            })
     }
 
     /// The types of its method's parameters.

@@ -3,7 +3,8 @@
 
 use super::binder::{Binding, Meant, VALUES, Value, adapter_class, article};
 use super::call::{
-    Adapter, Call, Constant, Convert, Dest, Hook, Keep, Link, LinkKind, Operand, Source,
+    Adapter, Call, Constant, ConstantValue, Convert, Dest, Hook, Keep, Link, LinkKind, Operand,
+    Source,
 };
 use super::catalog::{Given, Member, MemberType, spellings};
 use super::convert::{Fit, convert};
@@ -169,7 +170,7 @@ impl<'b> Binding<'b> {
             kind: MemberKind::Method(Vec::new()),
             place: place.clone(),
         };
-        let link = self.link(&self.object(), &member)?;
+        let link = self.link(&self.object(), &member, false)?;
         let (convert, object) = self.as_object(&head.ty, place)?;
         Ok(self.links((head, convert, object), vec![link], keep))
     }
@@ -203,9 +204,10 @@ impl<'b> Binding<'b> {
             _ => self.taken(&head.ty),
         };
         let mut links: Vec<Link> = Vec::new();
-        for member in members {
+        for (at, member) in members.iter().enumerate() {
             let from = links.last().map_or(&taken, |link| &link.result);
-            let link = self.link(from, member)?;
+            let sends = self.sent.is_some() && at + 1 == members.len();
+            let link = self.link(from, member, sends)?;
             links.push(link);
         }
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
@@ -237,6 +239,9 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Meant {
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
+        let takes_more = links.iter().any(|link| link.taken().next().is_some());
+        // What a link takes that is no constant.
+        let more = self.sent.filter(|_| takes_more).map(|_| self.string());
         let names: Vec<String> = links.iter().filter_map(shown_link).collect();
         let hook = Arc::new(Hook {
             // For messages.
@@ -246,7 +251,7 @@ impl<'b> Binding<'b> {
             },
             owner_is_interface: false,
             name: names.join(".").into(),
-            parameters: [taken.clone()].into(),
+            parameters: std::iter::once(taken.clone()).chain(more.clone()).collect(),
             result: result.clone(),
             generics: 0,
             links: links.into(),
@@ -258,7 +263,22 @@ impl<'b> Binding<'b> {
                 || owner == "System.String"
                 || link.arguments().is_empty() && is_inert(owner, &link.name, "()")
         });
-        let state = keep.state(result.clone());
+        let dest = match result {
+            Ty::Void => Dest::Drop,
+            _ => Dest::State(keep.state(result.clone())),
+        };
+        let head = Operand {
+            source: head.source,
+            from: head.ty,
+            convert,
+            to: taken,
+        };
+        let more = (more.into_iter().zip(self.sent)).map(|(ty, place)| Operand {
+            source: Source::State(place),
+            from: ty.clone(),
+            convert: Convert::Same,
+            to: ty,
+        });
         self.chains.push(Call {
             adapter: Some(Adapter {
                 class: adapter_class(&self.adapters_of(&hook), &hook, guard, recursion, &None),
@@ -268,20 +288,17 @@ impl<'b> Binding<'b> {
             }),
             hook,
             generics: Box::default(),
-            operands: [Operand {
-                source: head.source,
-                from: head.ty,
-                convert,
-                to: taken,
-            }]
-            .into(),
+            operands: std::iter::once(head).chain(more).collect(),
             given: None,
-            dest: Dest::State(state),
+            dest,
         });
-        Meant::Value(Value {
-            source: Source::State(state),
-            ty: result,
-        })
+        match dest {
+            Dest::State(state) => Meant::Value(Value {
+                source: Source::State(state),
+                ty: result,
+            }),
+            _ => Meant::Nothing,
+        }
     }
 
     /// What the names of a chain's adapter begin with: in dex files it goes to the package that it needs.
@@ -362,7 +379,8 @@ impl<'b> Binding<'b> {
         }
     }
 
-    fn link(&self, from: &Ty, member: &MemberName) -> Result<Link, Misfit> {
+    /// `sends`: it is called for what it does, and may give nothing.
+    fn link(&self, from: &Ty, member: &MemberName, sends: bool) -> Result<Link, Misfit> {
         let wrong = |title: String, help: Option<String>| {
             Err(self.complains(member.place.clone(), title, "for", help))
         };
@@ -418,6 +436,7 @@ impl<'b> Binding<'b> {
             );
         };
         let is_kept = match &result {
+            Ty::Void if sends => true,
             Ty::Void | Ty::ByRef(_) | Ty::Pointer(_) | Ty::Param { .. } | Ty::Opaque(_) => false,
             Ty::Named(named) => !named.by_ref_like,
             _ => true,
@@ -609,6 +628,7 @@ impl<'b> Binding<'b> {
         member: &MemberName,
         parameters: &[Ty],
     ) -> Option<(Vec<Fit>, Box<[Constant]>)> {
+        let hierarchy = self.binder.hierarchy;
         let arguments = member.arguments();
         if arguments.len() != parameters.len() {
             return None;
@@ -626,6 +646,16 @@ impl<'b> Binding<'b> {
                         to: to.clone(),
                     },
                 ),
+                Word::Kept(_) => {
+                    let (fit, _) = convert(hierarchy, &self.string(), to, &mut Vec::new()).ok()?;
+                    fits.push(fit);
+                    all.push(Constant {
+                        value: ConstantValue::Taken(0),
+                        boxed: None,
+                        to: to.clone(),
+                    });
+                    continue;
+                }
                 word => self.constant(word, to)?,
             };
             fits.push(fit);

@@ -357,10 +357,10 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
     value(Reader::new(text))
 }
 
-/// Reads a value in which `name` is a free word.
-pub fn parse_extract(text: &str) -> Result<Recorded, PatternError> {
+/// Reads a value in which these are free words.
+pub fn parse_free(text: &str, free: &'static [&'static str]) -> Result<Recorded, PatternError> {
     value(Reader {
-        free: true,
+        free,
         ..Reader::new(text)
     })
 }
@@ -481,7 +481,7 @@ impl<'t> Reader<'t> {
             let start = self.at;
             let is_text = self.rest().starts_with('\'');
             let word = match self.word() {
-                Ok(word) if word.is_constant() || self.free && is_name(&word) => word,
+                Ok(word) if word.is_constant() || self.is_free(&word) => word,
                 Err(e) if is_text => return Err(e),
                 _ => {
                     return Err(wrong(
@@ -750,17 +750,12 @@ struct Reader<'t> {
     at: usize,
     /// So many values are around what is read.
     depth: usize,
-    /// Links may take the word `name`.
-    free: bool,
+    /// What links may take beside constants.
+    free: &'static [&'static str],
 }
 
 fn in_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$')
-}
-
-/// The free word for a header's name.
-fn is_name(word: &Word) -> bool {
-    matches!(word, Word::Named(name) if name == "name")
 }
 
 impl<'t> Reader<'t> {
@@ -769,8 +764,12 @@ impl<'t> Reader<'t> {
             text,
             at: 0,
             depth: 0,
-            free: false,
+            free: &[],
         }
+    }
+
+    fn is_free(&self, word: &Word) -> bool {
+        matches!(word, Word::Named(name) if self.free.contains(&name.as_str()))
     }
 
     fn rest(&self) -> &'t str {

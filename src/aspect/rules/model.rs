@@ -143,7 +143,49 @@ pub struct Context {
     /// What gives a header of the request that came in, by the free word `name`.
     pub extract: Option<OwnRecord>,
     /// What sends a header with a request, by the free words `name` and `value`.
-    pub inject: Option<OwnHook>,
+    pub inject: Option<Inject>,
+    /// The object that keeps an open span behind the method's end.
+    pub keep: Option<OwnRecord>,
+    /// Whether it does, when the method ends.
+    pub goes_on: Option<OwnRecord>,
+}
+
+/// What sends a header.
+#[derive(Clone, Debug)]
+pub enum Inject {
+    /// A static method.
+    Call(OwnHook),
+    /// A method of an object: `arg(1).setHeader(name, value)`.
+    Chain(OwnRecord),
+}
+
+impl Inject {
+    /// Where it stands in the file.
+    pub fn place(&self) -> &Range<usize> {
+        match self {
+            Inject::Call(hook) => &hook.name,
+            Inject::Chain(value) => &value.span,
+        }
+    }
+}
+
+impl Context {
+    fn sent_by_call(&self) -> Option<&OwnHook> {
+        match self.inject.as_ref()? {
+            Inject::Call(hook) => Some(hook),
+            Inject::Chain(_) => None,
+        }
+    }
+
+    /// What is asked for by chains.
+    fn chains(&self) -> impl Iterator<Item = &OwnRecord> {
+        let sent = match &self.inject {
+            Some(Inject::Chain(value)) => Some(value),
+            _ => None,
+        };
+        let kept = self.keep.iter().chain(&self.goes_on);
+        self.extract.iter().chain(sent).chain(kept)
+    }
 }
 
 /// Arguments that are handed over.
@@ -179,6 +221,11 @@ impl OwnHooks {
         self.context.as_ref()?.handover.as_ref()
     }
 
+    /// The object that keeps a span.
+    pub fn kept(&self) -> Option<&OwnRecord> {
+        self.context.as_ref()?.keep.as_ref()
+    }
+
     /// Something of texts is left out.
     pub fn holds(&self) -> bool {
         self.mask.is_some() || !self.messages
@@ -191,7 +238,8 @@ impl OwnHooks {
             && self.exception.is_empty()
             && self.around.is_none()
             && self.replace.is_none()
-            && self.handed().is_none())
+            && self.handed().is_none()
+            && self.kept().is_none())
     }
 
     /// Whether a hook changes what a method does, refuses it or takes its place: leaving a method out is a hole.
@@ -210,8 +258,8 @@ impl OwnHooks {
     pub fn calls_and_values(&self) -> impl Iterator<Item = (&HookCall, bool)> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.inject.as_ref()));
-        let extracts = self.context.iter().filter_map(|c| c.extract.as_ref());
+        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.sent_by_call()));
+        let extracts = self.context.iter().flat_map(|c| c.chains());
         let values = self.record.iter().chain(&self.entry).chain(extracts);
         let values = values.filter_map(|record| match &record.value {
             Recorded::Call(call) => Some((call, true)),
@@ -249,8 +297,8 @@ impl OwnHooks {
     pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.inject.as_ref()));
-        let extracts = self.context.iter().filter_map(|c| c.extract.as_ref());
+        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.sent_by_call()));
+        let extracts = self.context.iter().flat_map(|c| c.chains());
         let records = self.record.iter().chain(&self.entry).chain(extracts);
         (hooks.flat_map(|hook| &hook.call.operands))
             .chain(records.flat_map(|record| record.value.operands()))

@@ -333,6 +333,11 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
                 local += 1;
             }
         }
+        for taken in link.taken() {
+            code.load_argument(1 + taken as u32);
+            code.bytes(&[op::BRTRUE_S as u8, LEAVE as u8]);
+            code.op_u32(op::LEAVE, end.wrapping_sub(code.len() + LEAVE));
+        }
         match link.is_private {
             true => code.op_u32(op::CALL, token),
             false => put_member(link, token, imports, code),
@@ -366,6 +371,7 @@ fn put_constant(constant: &Constant, imports: &Imports, code: &mut Code) {
             code.op_u32(op::LDSTR, imports.text(text).expect("it was imported"));
         }
         ConstantValue::Null => code.op(op::LDNULL),
+        ConstantValue::Taken(n) => code.load_argument(1 + u32::from(*n)),
         ConstantValue::Int(n) if is_wide => code.long((*n).into()),
         ConstantValue::Int(n) => code.int(*n),
         ConstantValue::Long(n) => code.long(*n),
@@ -460,7 +466,7 @@ fn body(
         }
     } else {
         let len = links_len(hook, methods, imports);
-        let store = 1 + LEAVE;
+        let store = u32::from(has_result) + LEAVE;
         let end = start + len + store + handlers;
         put_links(hook, (methods, imports), end, &mut code);
     }

@@ -455,6 +455,10 @@ fn put_links(
         } else {
             nulls.push(insn::units(code));
             registers::put_if(code, op::IF_EQZ, at, 0);
+            for taken in link.taken() {
+                nulls.push(insn::units(code));
+                registers::put_if(code, op::IF_EQZ, register_of(hook, from, taken), 0);
+            }
             match link.kind {
                 LinkKind::Field => {
                     let field = names.fields.get(link).copied().unwrap_or_default();
@@ -464,7 +468,8 @@ fn put_links(
                 LinkKind::Length => registers::put_two(code, op::ARRAY_LENGTH, 0, at),
                 _ => {
                     let goal = goals.next().copied().unwrap_or_default();
-                    put_link(link, goal, (at, room), names, code);
+                    let taken = |n: u16| register_of(hook, from, n.into());
+                    put_link(link, (goal, &taken), (at, room), names, code);
                 }
             }
         }
@@ -491,7 +496,14 @@ fn getter(descriptor: u8) -> u8 {
 }
 
 /// Appends the call of a link's method of the object in `at`, whose result goes to the first register.
-fn put_link(link: &Link, goal: u32, (at, room): (u32, u32), names: &Names, code: &mut Vec<u8>) {
+/// `taken` tells where further arguments are.
+fn put_link(
+    link: &Link,
+    (goal, taken): (u32, &dyn Fn(u16) -> u32),
+    (at, room): (u32, u32),
+    names: &Names,
+    code: &mut Vec<u8>,
+) {
     let opcode = match link.owner_is_interface {
         true => op::INVOKE_INTERFACE_RANGE,
         false => op::INVOKE_VIRTUAL_RANGE,
@@ -502,13 +514,27 @@ fn put_link(link: &Link, goal: u32, (at, room): (u32, u32), names: &Names, code:
         registers::put_move(code, Width::Object, room, at);
         (first, end) = (room, room + 1);
         for constant in link.arguments() {
-            end += put_constant(constant, end, names, code);
+            end += match constant.value {
+                ConstantValue::Taken(n) => {
+                    registers::put_move(code, Width::Object, end, taken(n));
+                    1
+                }
+                _ => put_constant(constant, end, names, code),
+            };
         }
     }
     code.extend_from_slice(&[opcode, (end - first) as u8]);
     code.extend_from_slice(&(goal as u16).to_le_bytes());
     code.extend_from_slice(&(first as u16).to_le_bytes());
-    registers::put_one(code, move_result(Width::of(descriptor(&link.result)[0])), 0);
+    if link.result != Ty::Void {
+        registers::put_one(code, move_result(Width::of(descriptor(&link.result)[0])), 0);
+    }
+}
+
+/// Where a chain's adapter has the n-th argument behind the first, which is in the register `from`.
+fn register_of(hook: &Hook, from: u32, n: usize) -> u32 {
+    let words = |ty: &Ty| Width::of(descriptor(ty)[0]).words();
+    from + hook.parameters[..=n].iter().map(words).sum::<u32>()
 }
 
 /// Puts a constant into a register. Returns how many it takes.
@@ -530,7 +556,9 @@ fn put_constant(constant: &Constant, register: u32, names: &Names, code: &mut Ve
             registers::put_const_wide(code, register, i64::from(*n) as u64);
         }
         (ConstantValue::Int(n), _) => registers::put_const(code, register, *n as u32),
-        (ConstantValue::Null, _) => registers::put_const(code, register, 0),
+        (ConstantValue::Null | ConstantValue::Taken(_), _) => {
+            registers::put_const(code, register, 0);
+        }
     }
     match constant.boxed {
         Some(prim) => {

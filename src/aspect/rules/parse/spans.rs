@@ -1,7 +1,7 @@
 //! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
 
 use super::super::hook::{self, HookOperand, Recorded, Word};
-use super::super::model::{Aspect, Context, Handed, OwnHook, OwnHooks, OwnRecord};
+use super::super::model::{Aspect, Context, Handed, Inject, OwnHook, OwnHooks, OwnRecord};
 use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
 use crate::spans::{Condition, KIND_WORDS, Kind, SpanRule, Template};
@@ -15,7 +15,8 @@ const SPAN_SYNONYMS: [(&str, &str); 4] = [
     ("group", "once"),
     ("if", "when"),
 ];
-pub(in super::super) const CONTEXT_KEYS: [&str; 3] = ["extract", "inject", "handover"];
+pub(in super::super) const CONTEXT_KEYS: [&str; 5] =
+    ["extract", "inject", "handover", "keep", "while"];
 const CONTEXT_SYNONYMS: [(&str, &str); 2] = [("hand", "handover"), ("hand-over", "handover")];
 
 /// The free words of `extract` and `inject`.
@@ -205,6 +206,8 @@ impl<'t> Parser<'t> {
                 "extract" => context.extract = self.extract(value),
                 "inject" => context.inject = self.inject(value),
                 "handover" => context.handover = self.handed(value),
+                "keep" => context.keep = self.asked("keep", value),
+                "while" => context.goes_on = self.asked("while", value),
                 name => {
                     let (known, synonyms) = (&CONTEXT_KEYS, &CONTEXT_SYNONYMS);
                     self.unknown_key(key.span(), name, "`context`", known, synonyms);
@@ -215,7 +218,15 @@ impl<'t> Parser<'t> {
             self.report(
                 value.span(),
                 "`context` is empty",
-                "expected `extract`, `inject` or `handover`",
+                "expected `extract`, `inject`, `handover` or `keep`",
+            );
+        }
+        if let (Some(goes_on), None) = (&context.goes_on, &context.keep) {
+            self.report_help(
+                goes_on.span.clone(),
+                "nothing says which object keeps the span",
+                "`while` goes with `keep`",
+                "`keep = \"arg(0)\"`",
             );
         }
         if let Some(extract) = &context.extract
@@ -228,11 +239,15 @@ impl<'t> Parser<'t> {
                 "`extract = \"acme.Carrier.header(arg(0), name)\"`",
             );
         }
+        let is_sent = |inject: &Inject, word: &str| match inject {
+            Inject::Call(hook) => takes(&hook.call.operands, word),
+            Inject::Chain(value) => has_argument(&value.value, word),
+        };
         if let Some(inject) = &context.inject
-            && !(takes(&inject.call.operands, NAME) && takes(&inject.call.operands, VALUE))
+            && !(is_sent(inject, NAME) && is_sent(inject, VALUE))
         {
             self.report_help(
-                inject.name.clone(),
+                inject.place().clone(),
                 "nothing says which header is sent",
                 "expected the words `name` and `value`",
                 "`inject = \"acme.Carrier.send(arg(0), name, value)\"`",
@@ -244,16 +259,8 @@ impl<'t> Parser<'t> {
     fn extract(&mut self, value: &Value<'t>) -> Option<OwnRecord> {
         let texts = self.strings("extract", value);
         let text = texts.first()?;
-        match hook::parse_extract(text.value) {
-            Ok(mut value) => {
-                let operands = self.operands(text, value.operands_mut());
-                Some(OwnRecord {
-                    name: text.value.into(),
-                    value,
-                    span: self.inside(text, &(0..text.value.len())),
-                    operands,
-                })
-            }
+        match hook::parse_free(text.value, &[NAME]) {
+            Ok(value) => Some(self.chained(text, value)),
             Err(e) => {
                 self.bad_pattern("extract", text, e);
                 None
@@ -261,23 +268,56 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn inject(&mut self, value: &Value<'t>) -> Option<OwnHook> {
+    /// A value that is asked for, by its key.
+    fn asked(&mut self, key: &str, value: &Value<'t>) -> Option<OwnRecord> {
+        let texts = self.strings(key, value);
+        let text = texts.first()?;
+        match hook::parse_free(text.value, &[]) {
+            Ok(value) => Some(self.chained(text, value)),
+            Err(e) => {
+                self.bad_pattern(key, text, e);
+                None
+            }
+        }
+    }
+
+    fn inject(&mut self, value: &Value<'t>) -> Option<Inject> {
         let texts = self.strings("inject", value);
         let text = texts.first()?;
-        match hook::parse_hook(text.value) {
+        let e = match hook::parse_hook(text.value) {
             Ok(mut call) => {
                 let operands = self.operands(text, &mut call.operands);
-                Some(OwnHook {
+                return Some(Inject::Call(OwnHook {
                     name: self.inside(text, &call.name),
                     operands,
                     changes: self.inside(text, &call.changes.place()),
                     call,
-                })
+                }));
             }
-            Err(e) => {
+            Err(e) => e,
+        };
+        match hook::parse_free(text.value, &[NAME, VALUE]) {
+            Ok(Recorded::Operand(operand))
+                if operand.members.last().is_some_and(|m| m.is_method()) =>
+            {
+                Some(Inject::Chain(
+                    self.chained(text, Recorded::Operand(operand)),
+                ))
+            }
+            _ => {
                 self.bad_pattern("inject", text, e);
                 None
             }
+        }
+    }
+
+    fn chained(&mut self, text: &Text<'_>, mut value: Recorded) -> OwnRecord {
+        let operands = self.operands(text, value.operands_mut());
+        OwnRecord {
+            name: text.value.into(),
+            value,
+            span: self.inside(text, &(0..text.value.len())),
+            operands,
         }
     }
 

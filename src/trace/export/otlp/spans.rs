@@ -189,6 +189,19 @@ struct Logical {
     /// How many calls it stands for.
     weight: u32,
     values: Vec<values::Value>,
+    /// Its span, where that has ids of its own.
+    own: Option<SpanContext>,
+    /// A piece of it was read.
+    seen: bool,
+    /// Its end was read before its first piece, whose values tell what it is.
+    late: Option<Late>,
+}
+
+/// The end of a logical call.
+struct Late {
+    time: u64,
+    how: Outcome,
+    exception: Option<(String, String)>,
 }
 
 /// Where a logical call began.
@@ -198,6 +211,7 @@ struct Origin {
     root: Option<u64>,
     parent: Option<SpanId>,
     below: bool,
+    own: Option<SpanContext>,
 }
 
 /// What belongs to one thread.
@@ -369,6 +383,7 @@ impl Session {
                 root,
                 parent,
                 below,
+                own,
                 ..
             } = logical;
             let origin = Origin {
@@ -377,6 +392,7 @@ impl Session {
                 root,
                 parent,
                 below,
+                own,
             };
             (call, origin)
         });
@@ -1000,6 +1016,9 @@ impl Spans {
                 failed: false,
                 weight,
                 values: Vec::new(),
+                own: origin.own,
+                seen: false,
+                late: None,
             };
             self.logical.insert(call, logical);
             return;
@@ -1029,8 +1048,20 @@ impl Spans {
             failed: false,
             weight,
             values: Vec::new(),
+            own: None,
+            seen: false,
+            late: None,
         };
         self.logical.insert(call, logical);
+    }
+
+    /// A logical call is a span with ids of its own.
+    fn owns(&mut self, call: u64, own: Option<SpanContext>) {
+        if let (Some(own), Some(logical)) = (own, self.logical.get_mut(&call)) {
+            logical.own = Some(own);
+            logical.trace = own.trace.to_be_bytes();
+            logical.parent = (own.parent != 0).then(|| own.parent.to_be_bytes());
+        }
     }
 
     /// A call ends: what it has begun is the child of the call around it, if it is itself not exported.
@@ -1131,10 +1162,12 @@ impl Spans {
         let around = stack.split_last().map_or(stack, |(_, around)| around);
         let time = call.start.saturating_add(call.total);
         self.reach(call.method, Some(frame.id));
+        let own = self.lane.call_at(around.len()).map(|anchor| anchor.span);
         if self.is_learning {
             if let Some(piece) = call.piece.filter(|piece| piece.first) {
                 let which = (piece.call, call.weight);
                 self.begin_logical(call.method, which, call.start, around, true);
+                self.owns(piece.call, own);
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 let stays = self.is_part(call) || self.fits(stack, time);
@@ -1147,12 +1180,14 @@ impl Spans {
             let began = if piece.first { around } else { &[] };
             let which = (piece.call, call.weight);
             self.begin_logical(call.method, which, call.start, began, piece.first);
+            self.owns(piece.call, own);
             let is_below = !stack.is_empty();
             let mut late = None;
             if let Some(logical) = self.logical.get_mut(&piece.call) {
                 logical.below |= is_below;
                 logical.last = logical.last.max(time);
                 logical.start = logical.start.min(call.start);
+                logical.seen = true;
                 let size = values::size(&values);
                 if !logical.over && self.logical_values + size <= values::MAX_LOGICAL {
                     self.logical_values += size;
@@ -1169,6 +1204,12 @@ impl Spans {
                     known.count.add(duration, failed, call.weight.into());
                 }
                 self.release(piece.call, Some(start));
+            }
+            let end = self.logical.get_mut(&piece.call);
+            if let Some(end) = end.and_then(|logical| logical.late.take()) {
+                self.end_logical(piece.call, end.time, end.how);
+                let exception = end.exception.as_ref();
+                self.flush(exception.map(|(t, m)| (&**t, &**m)));
             }
         }
         if !self.lane.wanted || stack.is_empty() {
@@ -1187,7 +1228,6 @@ impl Spans {
         if !exported {
             return true;
         }
-        let own = self.lane.call_at(around.len()).map(|anchor| anchor.span);
         let values = match own {
             Some(own) => self.open.values(own.span, values),
             None => {
@@ -1336,7 +1376,7 @@ impl Spans {
         let weight = u64::from(logical.weight);
         let values = std::mem::take(&mut logical.values);
         self.logical_values -= values::size(&values);
-        let below = logical.below;
+        let (below, own) = (logical.below, logical.own);
         self.ended.push_back(call);
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
@@ -1345,6 +1385,14 @@ impl Spans {
             self.release(oldest, None);
         }
         let is_span = self.rule(method).is_some();
+        let values = match own {
+            Some(own) => {
+                let values = self.open.values(own.span, values);
+                self.open.end(own.span);
+                values
+            }
+            None => values,
+        };
         let known = self.reach(method, None);
         if !known.wanted || !below {
             return;
@@ -1359,7 +1407,11 @@ impl Spans {
                 span.kind = self.options.root_kind.number() as i32;
             }
             span.trace_id = trace.to_vec();
-            span.span_id = self.logical_id(call).to_vec();
+            span.span_id = match own {
+                Some(own) => own.span.to_be_bytes().to_vec(),
+                None => self.logical_id(call).to_vec(),
+            };
+            span.flags = own.map_or(0, flags_of);
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
             span.attributes.push(number("weave.logical_call", call));
             if weight > 1 {
@@ -1380,7 +1432,17 @@ impl Spans {
             .collect();
         open.sort_unstable();
         for call in open {
-            self.end_logical(call, end, Outcome::Running);
+            let Some(logical) = self.logical.get_mut(&call) else {
+                continue;
+            };
+            match logical.late.take() {
+                Some(late) if logical.seen || logical.own.is_some() => {
+                    self.end_logical(call, late.time, late.how);
+                }
+                // Nothing of it but its end is there.
+                Some(_) => logical.over = true,
+                None => self.end_logical(call, end, Outcome::Running),
+            }
         }
         self.flush(None);
         let mut held: Vec<u64> = self.held.keys().copied().collect();
@@ -1472,7 +1534,14 @@ impl Visitor for Spans {
         let counts = self.ended_call(call, stack);
         let (lane, open) = (&mut self.lane, &mut self.open);
         let depth = stack.len().saturating_sub(1);
-        lane.contexts.end(depth, |span| open.end(span.span));
+        let stays = call
+            .piece
+            .and_then(|_| Some(lane.contexts.call(depth)?.span.span));
+        lane.contexts.end(depth, |span| {
+            if stays != Some(span.span) {
+                open.end(span.span);
+            }
+        });
         counts
     }
 
@@ -1485,8 +1554,26 @@ impl Visitor for Spans {
         if self.is_learning {
             return;
         }
+        let values = std::mem::take(&mut self.values);
+        if self.rule(method).is_some() && !self.logical.contains_key(&call) {
+            self.begin_logical(method, (call, weight), time, &[], false);
+        }
         if let Some(known) = self.logical.get_mut(&call) {
             known.weight = known.weight.max(weight);
+            let size = values::size(&values);
+            if !known.over && self.logical_values + size <= values::MAX_LOGICAL {
+                self.logical_values += size;
+                known.values.extend(values);
+            }
+            if !known.seen && (known.own.is_some() || !known.begun) && !known.over {
+                let exception = None;
+                known.late = Some(Late {
+                    time,
+                    how: outcome,
+                    exception,
+                });
+                return;
+            }
         }
         // Where a piece of it ended last, that waits for its exception as well.
         if self.pending.first().is_none_or(|p| p.method != method) {
@@ -1504,6 +1591,14 @@ impl Visitor for Spans {
         }
         if thrown.details.is_some() || thrown.again {
             self.lane.is_told = false;
+        }
+        if let Some(call) = thrown.call
+            && let Some(late) = self
+                .logical
+                .get_mut(&call)
+                .and_then(|logical| logical.late.as_mut())
+        {
+            late.exception = self.lane.exception.take();
         }
         if self.pending.iter().any(|p| p.method == method) {
             let exception = self.lane.exception.take();

@@ -6,7 +6,7 @@ use crate::trace::Roots;
 use crate::trace::Trace;
 use crate::trace::testing::{
     Chunk, TraceBuilder, requests, sampled, sampled_symbols, shop, shop_symbols, shop_with_samples,
-    valued, valued_symbols,
+    staying, valued, valued_symbols,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -1097,4 +1097,42 @@ fn rules_say_what_spans_are_and_contexts_whose_they_are() {
         value(&select.attributes, "weave.value.sql"),
         text("SELECT 3")
     );
+}
+
+#[test]
+fn a_span_that_goes_on_behind_its_method_is_one() {
+    // Its end is read behind its begin, or before.
+    for first in [0, 201] {
+        let spans = spans(&sent(&trace(staying(first)), all()));
+        let of = |name: &str| {
+            let mut found = spans.iter().filter(|span| span.name == name);
+            let span = found.next().unwrap_or_else(|| panic!("{name}: {spans:?}"));
+            assert!(found.next().is_none(), "{name} comes once");
+            span
+        };
+        assert_eq!(spans.len(), 3, "{first}");
+        let (get, put, query) = (of("GET"), of("PUT"), of("web.Server.query"));
+        let took = |span: &Span| span.end_time_unix_nano - span.start_time_unix_nano;
+        assert_eq!((took(get), took(put)), (700 - first, 700 - first));
+        assert_eq!((get.kind, &*get.span_id), (2, &11u64.to_be_bytes()[..]));
+        assert_eq!(get.trace_id, 0xaaaau128.to_be_bytes());
+        assert_eq!(
+            (&*get.parent_span_id, get.flags),
+            (&7u64.to_be_bytes()[..], 0x303)
+        );
+        assert_eq!(
+            value(&get.attributes, "http.response.status_code"),
+            Some(Value::Number(201))
+        );
+        assert!(get.status.is_none() && put.parent_span_id.is_empty());
+        assert_eq!(put.status.as_ref().map(|s| &*s.message), Some("gone"));
+        assert_eq!(
+            value(&put.attributes, "error.type"),
+            Some(Value::Text("java.io.IOException".to_owned()))
+        );
+        assert_eq!(
+            (&query.parent_span_id, &query.trace_id),
+            (&get.span_id, &get.trace_id)
+        );
+    }
 }

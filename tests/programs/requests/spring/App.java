@@ -1,5 +1,9 @@
 package shop;
 
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -10,6 +14,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -17,10 +22,15 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.boot.web.context.WebServerInitializedEvent;
 import org.springframework.context.event.EventListener;
+import org.springframework.http.ResponseEntity;
+import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestTemplate;
+import org.springframework.web.context.request.async.DeferredResult;
 
 /** A shop of two processes: one takes orders, and asks the other for prices. */
 @SpringBootApplication
@@ -69,6 +79,66 @@ public class App {
     @GetMapping("/price/{id}")
     public String price(@PathVariable int id, @RequestParam String token) {
         return id * 7 + " of " + item(id);
+    }
+
+    @GetMapping("/rest/{id}")
+    public String rest(@PathVariable int id) {
+        return RestClient.create().get().uri(prices + "/price/{id}?token=geheim", id).retrieve().body(String.class);
+    }
+
+    @GetMapping("/template/{id}")
+    public String template(@PathVariable int id) {
+        return new RestTemplate(new SimpleClientHttpRequestFactory()).getForObject(prices + "/price/{id}?token=geheim", String.class, id);
+    }
+
+    @GetMapping("/apache5/{id}")
+    public String apache5(@PathVariable int id) throws Exception {
+        try (var client = org.apache.hc.client5.http.impl.classic.HttpClients.createDefault()) {
+            return client.execute(new org.apache.hc.client5.http.classic.methods.HttpGet(prices + "/price/" + id + "?token=geheim"),
+                answer -> org.apache.hc.core5.http.io.entity.EntityUtils.toString(answer.getEntity()));
+        }
+    }
+
+    @GetMapping("/apache4/{id}")
+    public String apache4(@PathVariable int id) throws Exception {
+        try (var client = org.apache.http.impl.client.HttpClients.createDefault();
+            var answer = client.execute(new org.apache.http.client.methods.HttpGet(prices + "/price/" + id + "?token=geheim"))) {
+            return org.apache.http.util.EntityUtils.toString(answer.getEntity());
+        }
+    }
+
+    @GetMapping("/deferred/{id}")
+    public DeferredResult<ResponseEntity<String>> deferred(@PathVariable int id) {
+        DeferredResult<ResponseEntity<String>> later = new DeferredResult<>();
+        pool.execute(() -> later.setResult(ResponseEntity.status(201).body(item(id))));
+        return later;
+    }
+
+    @GetMapping("/callable/{id}")
+    public Callable<String> callable(@PathVariable int id) {
+        return () -> item(id);
+    }
+
+    @GetMapping("/broken/{id}")
+    public CompletableFuture<String> broken(@PathVariable int id) {
+        return CompletableFuture.supplyAsync(() -> {
+            throw new IllegalStateException("no order " + item(id));
+        }, pool);
+    }
+
+    @GetMapping("/async/{id}")
+    public void async(@PathVariable int id, HttpServletRequest request, HttpServletResponse response) {
+        AsyncContext context = request.startAsync();
+        pool.execute(() -> {
+            try {
+                response.setStatus(202);
+                response.getWriter().print(item(id));
+            } catch (IOException e) {
+                throw new IllegalStateException(e);
+            } finally {
+                context.complete();
+            }
+        });
     }
 
     @GetMapping("/pool/{id}")

@@ -42,6 +42,8 @@ final class Format {
     static final int SPAN = 14;
     static final int CONTEXT = 15;
     static final int CPU = 11;
+    static final int COMPLETE = 18;
+    static final int STAYS = 19;
 
     /** Kinds of values. */
     static final int NULL = 1;
@@ -89,9 +91,9 @@ final class Format {
 
     /**
      * An EXCEPTION escape, of an exception that leaves the method {@code id}. The message comes from the program's own code, which may
-     * do anything: what it throws means that there is no message.
+     * do anything: what it throws means that there is no message. {@code behind} follows.
      */
-    static long[] exception(Throwable t, int id) {
+    static long[] exception(Throwable t, int id, long[] behind) {
         byte[] type = utf8(t.getClass().getName(), TEXT_LIMIT);
         byte[] message;
         try {
@@ -100,9 +102,11 @@ final class Format {
             Host.pass(failure);
             message = new byte[0];
         }
-        long[] words = new long[2 + (type.length + message.length + 7) / 8];
-        words[0] = escape(EXCEPTION, words.length - 1, 0);
+        int length = 2 + (type.length + message.length + 7) / 8;
+        long[] words = new long[length + behind.length];
+        words[0] = escape(EXCEPTION, length - 1, 0);
         words[1] = (long) message.length << 32 | type.length;
+        System.arraycopy(behind, 0, words, length, behind.length);
         pack(type, 0, type.length, words, 16);
         pack(message, 0, message.length, words, 16 + type.length);
         return words;

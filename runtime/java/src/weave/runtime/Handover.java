@@ -134,4 +134,23 @@ public final class Handover {
             Hooks.leave((Turn) turn);
         }
     }
+
+    /** A method begins that goes on in the span which the object {@code keep} keeps. What it gives is for {@link #suspend}. */
+    public static int resume(Object keep) {
+        return Kept.isOpen(keep) && Hooks.resume(Kept.of(keep)) ? Spans.GOES_ON : Switched.NOTHING;
+    }
+
+    /** Such a method ends. */
+    public static void suspend(int state, boolean goesOn) {
+        if (state == Spans.GOES_ON) {
+            Hooks.suspend(null, !goesOn, false);
+        }
+    }
+
+    /** The same by an exception, which ends the span. */
+    public static void failed(Throwable t, int state) {
+        if (state == Spans.GOES_ON) {
+            Hooks.suspend(t, true, true);
+        }
+    }
 }

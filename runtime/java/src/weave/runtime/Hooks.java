@@ -553,7 +553,7 @@ public final class Hooks {
     /** This thread runs in this context until {@link #leave(Turn)}. */
     static Turn enter(Span span) {
         try {
-            return new Turn(Switch.LANES.lane().run(span));
+            return new Turn(Switch.LANES.lane().run(span), null);
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {
                 throw (ThreadDeath) failure;
@@ -569,6 +569,56 @@ public final class Hooks {
         }
         try {
             Switch.LANES.lane().run(turn.before);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** This thread goes on in a span that was kept; false where it cannot. */
+    static boolean resume(Span span) {
+        if (!(ready || prime()) || !Switch.ON || span == null) {
+            return false;
+        }
+        try {
+            return Switch.LANES.lane().resume(span);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return false;
+        }
+    }
+
+    /** It leaves that span, which may end here. */
+    static void suspend(Throwable t, boolean ends, boolean error) {
+        try {
+            Switch.LANES.lane().suspend(t, ends, error, System.nanoTime());
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** The object keeps the span of this method, which returns; false where it cannot. */
+    static boolean keep(Object keep, int id) {
+        try {
+            Span span = Switch.LANES.lane().innermost(id);
+            return span != null && Kept.put(keep, span);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return false;
+        }
+    }
+
+    /** A call returns whose span goes on. */
+    static void stay(int id) {
+        try {
+            Switch.LANES.lane().stay(id, System.nanoTime());
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {
                 throw (ThreadDeath) failure;

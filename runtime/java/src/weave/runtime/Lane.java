@@ -68,6 +68,8 @@ final class Lane extends Cursor {
 
     /** The span that this thread runs in, if it runs in one. */
     private Span span;
+    /** The span that it has left for another one, which was kept. */
+    private Turn turn;
     /** That of who has started this thread, which runs in it as long as it is open. */
     private Span inherited;
     /** What came in with the call that is about to begin. */
@@ -307,19 +309,47 @@ final class Lane extends Cursor {
         cast = cast || Net.cast(this);
     }
 
+    /** This thread's innermost span of this method; null where its begin was lost, and of what is handed over here. */
+    Span innermost(int id) {
+        Span found = span;
+        while (found != null && found.thread == number && found.method != id) {
+            found = found.before();
+        }
+        return busy || found == null || found.thread != number ? null : found;
+    }
+
     /** The innermost span of this method ends, and those within it whose ends were lost. */
     void end(int id) {
-        Span over = span;
-        while (over != null && over.thread == number && over.method != id) {
-            over = over.before();
+        Span over = innermost(id);
+        if (over != null) {
+            leave(over, null, id);
         }
-        if (busy || over == null || over.thread != number) {
-            return; // its begin was lost; what is handed over here another thread ends
+    }
+
+    /** The call of this method returns, and its span goes on. */
+    void stay(int id, long now) {
+        Span stays = innermost(id);
+        if (stays == null) {
+            record(Format.EXIT, id, now);
+            return;
         }
+        if (mark != 0) {
+            among(Format.EXIT, id, now);
+        }
+        slow(Format.EXIT, id, now, null, new long[] {Format.escape(Format.STAYS, 1, id), stays.id});
+        leave(stays, stays, id);
+    }
+
+    /** The thread is through with a span, and with those within it; all end but {@code stays}. */
+    private void leave(Span over, Span stays, int id) {
         Span outer = over.before();
         for (Span one = span; one != outer;) {
             Span next = one.before();
-            one.end();
+            if (one == stays) {
+                one.rest();
+            } else {
+                one.end();
+            }
             one = next;
         }
         span = outer;
@@ -332,6 +362,32 @@ final class Lane extends Cursor {
     /** Tells the trace in what this thread runs from here on. */
     private void change(int id) {
         slow(Format.NONE, id, System.nanoTime(), null, span == null ? Span.NONE : span.context());
+    }
+
+    /** This thread goes on in a span that was kept, until {@link #suspend}. */
+    boolean resume(Span next) {
+        if (busy || !next.isRecorded()) {
+            return false;
+        }
+        turn = new Turn(run(next), turn);
+        return true;
+    }
+
+    /** It leaves that span, which ends here if {@code ends} says so, by the exception {@code t} if {@code error} does. */
+    void suspend(Throwable t, boolean ends, boolean error, long now) {
+        Turn over = turn;
+        if (busy || over == null) {
+            return;
+        }
+        Span left = span;
+        if (ends && left != null && !left.over) {
+            long[] complete = {Format.escape(Format.COMPLETE, 3, left.method), left.id, 0, error ? 1 : 0};
+            complete[2] = store.time(now);
+            slow(Format.NONE, left.method, now, error ? t : null, complete);
+            left.end();
+        }
+        turn = over.outer;
+        run(over.before);
     }
 
     /** This thread runs in another context from now on, or in none. */
@@ -954,7 +1010,7 @@ final class Lane extends Cursor {
                     return;
                 }
                 try {
-                    details = Format.exception(news, id);
+                    details = Format.exception(news, id, value);
                     reference = new WeakReference<Throwable>(news);
                 } catch (OutOfMemoryError full) {
                     store.speechlessUntil = System.nanoTime() + Store.DRY_SPELL; // each try would collect garbage

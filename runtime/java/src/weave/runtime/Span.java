@@ -76,6 +76,11 @@ final class Span {
         before = null;
     }
 
+    /** Its thread has left it, and it goes on. */
+    void rest() {
+        before = null;
+    }
+
     /** Whether it is recorded, and what runs below it. */
     boolean isRecorded() {
         return (flags & SAMPLED) != 0;

@@ -9,6 +9,12 @@ public final class Spans {
     static final int SERVER = 2;
     /** The state of a call that is the context of what runs below it, and is not recorded. */
     static final int QUIET = 7;
+    /** The call has returned, and its span goes on with the object that keeps it. */
+    private static final int STAYS = 11;
+    /** A call that goes on in a span which an object keeps. */
+    static final int GOES_ON = 15;
+    /** Such a call at its end, which is the span's as well: its values are recorded ({@link Switched#isRecorded}). */
+    private static final int ENDS = 9;
     /** Which header {@link #header} gives. */
     private static final int TRACESTATE = 1;
     private static final int BAGGAGE = 2;
@@ -25,11 +31,27 @@ public final class Spans {
         return state == Switched.RECORDED ? Hooks.decide(once, Parent.of(traceparent, tracestate, baggage), id) : state;
     }
 
+    /** The same of a call whose span the object {@code keep} may keep: it goes on in that, where there is one. */
+    public static int decide(int as, String once, String traceparent, String tracestate, String baggage, Object keep, int id) {
+        return Kept.isOpen(keep) && Hooks.resume(Kept.of(keep)) ? GOES_ON : decide(as, once, traceparent, tracestate, baggage, id);
+    }
+
+    /**
+     * In front of a call's values at its end: what becomes of its span, which the object {@code keep} keeps from here on as long as it
+     * {@code goesOn}.
+     */
+    public static int leave(int state, Object keep, boolean goesOn, int id) {
+        if (state == Switched.RECORDED && goesOn && keep != null) {
+            return Hooks.keep(keep, id) ? STAYS : state;
+        }
+        return state == GOES_ON && !goesOn ? ENDS : state;
+    }
+
     /** A span of the method {@code id} begins, as was decided. {@code kind} is OpenTelemetry's number of it. */
     public static void begin(int state, int kind, String once, int id) {
         if (state == Switched.RECORDED) {
             Hooks.begin(kind, once, id);
-        } else if (state != QUIET) {
+        } else if (state != QUIET && state != GOES_ON) {
             Switched.begin(state, id);
         }
     }
@@ -38,6 +60,10 @@ public final class Spans {
     public static void exit(int state, int id) {
         if (state == Switched.RECORDED || state == QUIET) {
             Hooks.end(null, state == QUIET, false, id);
+        } else if (state == STAYS) {
+            Hooks.stay(id);
+        } else if (state == GOES_ON || state == ENDS) {
+            Hooks.suspend(null, state == ENDS, false);
         } else {
             Switched.exit(state, id);
         }
@@ -47,6 +73,8 @@ public final class Spans {
     public static void error(Throwable t, int state, int id) {
         if (state == Switched.RECORDED || state == QUIET) {
             Hooks.end(t, state == QUIET, true, id);
+        } else if (state == GOES_ON || state == ENDS) {
+            Hooks.suspend(t, true, true);
         } else {
             Switched.error(t, state, id);
         }

@@ -4,8 +4,11 @@ package weave.runtime;
 final class Turn {
     /** The context before. */
     final Span before;
+    /** The turn in which this one began. */
+    final Turn outer;
 
-    Turn(Span before) {
+    Turn(Span before, Turn outer) {
         this.before = before;
+        this.outer = outer;
     }
 }

@@ -1,6 +1,7 @@
 package weave.runtime;
 
 import java.net.URI;
+import java.net.URISyntaxException;
 
 /** Addresses without what may be secret, for rules that record them. Nothing here asks the network. */
 public final class Urls {
@@ -18,6 +19,16 @@ public final class Urls {
         return (uri.getScheme() == null ? "" : uri.getScheme() + ":") + host + (path == null ? "" : path) + (query == null ? "" : "?" + query);
     }
 
+    /** As {@link #clean(URI)}, of an address that {@code base} may stand in front of. What is no address is left out. */
+    public static String clean(String base, String address) {
+        try {
+            URI uri = address == null ? null : new URI(address);
+            return clean(uri == null || uri.isAbsolute() || base == null ? uri : new URI(base).resolve(uri));
+        } catch (URISyntaxException odd) {
+            return null;
+        }
+    }
+
     /** A query with its names, and {@code ***} for each value. */
     public static String query(String query) {
         if (query == null) {
@@ -29,6 +40,15 @@ public final class Urls {
             out.append(out.length() == 0 ? "" : "&").append(equals < 0 ? "***" : part.substring(0, equals) + "=***");
         }
         return out.toString();
+    }
+
+    /** As {@link #port(URI)}. */
+    public static int port(String address) {
+        try {
+            return address == null ? 0 : port(new URI(address));
+        } catch (URISyntaxException odd) {
+            return 0;
+        }
     }
 
     /** The port, or that of the scheme; 0 where none is known. */
