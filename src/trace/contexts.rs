@@ -5,11 +5,14 @@ use super::format::SpanContext;
 use super::values::{Data, Value, widened};
 use crate::spans::{Condition, Scalar, SpanRule, Template};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 /// Most spans that are open at once; a damaged trace could begin one with every record.
 const MAX_OPEN: usize = 1 << 20;
 /// Values that others give to one span.
 const MAX_GIVEN: usize = 128;
+/// Spans that have values before they begin.
+const MAX_EARLY: usize = 1 << 12;
 
 /// A span that is open in a thread, or that of another thread below which it runs.
 pub struct Anchor {
@@ -140,6 +143,10 @@ struct Open {
 #[derive(Default)]
 pub struct OpenSpans {
     all: FxHashMap<u64, Open>,
+    /// Values for spans that have not begun: threads are read in turns, and another one may give a value before.
+    early: FxHashMap<u64, Vec<Value>>,
+    /// The spans of these, the oldest first.
+    early_spans: VecDeque<u64>,
 }
 
 impl OpenSpans {
@@ -154,6 +161,9 @@ impl OpenSpans {
         };
         let given = Vec::new();
         self.all.insert(span.span, Open { entry, given });
+        for value in self.early.remove(&span.span).unwrap_or_default() {
+            self.give(Some(span), value);
+        }
     }
 
     /// The entry span of the context that this one is of.
@@ -164,11 +174,30 @@ impl OpenSpans {
     /// Gives a value to the entry span of a context. The first of a name stays.
     pub fn give(&mut self, current: Option<SpanContext>, value: Value) {
         let entry = current.and_then(|span| self.entry(span.span));
+        if let (Some(span), None) = (current, entry) {
+            return self.wait(span.span, value);
+        }
         if let Some(open) = entry.and_then(|id| self.all.get_mut(&id))
             && open.given.len() < MAX_GIVEN
             && open.given.iter().all(|known| known.name != value.name)
         {
             open.given.push(value);
+        }
+    }
+
+    /// A value for a span that may still begin.
+    fn wait(&mut self, span: u64, value: Value) {
+        let values = self.early.entry(span).or_default();
+        if values.is_empty() {
+            self.early_spans.push_back(span);
+        }
+        if values.len() < MAX_GIVEN {
+            values.push(value);
+        }
+        if self.early_spans.len() > MAX_EARLY
+            && let Some(oldest) = self.early_spans.pop_front()
+        {
+            self.early.remove(&oldest);
         }
     }
 

@@ -604,7 +604,10 @@ mod tests {
             let second = first + 200;
             assert_eq!(
                 rows,
-                [("GET", 700 - first, 0, 1), ("PUT", 900 - second, 1, 0)],
+                [
+                    ("GET /orders", 700 - first, 0, 1),
+                    ("PUT", 900 - second, 1, 0)
+                ],
                 "{first}"
             );
         }

@@ -495,6 +495,8 @@ pub(crate) fn staying(first: u64) -> TraceBuilder {
     w.span(1, &rule);
     w.method(2, "query", "()V", 2);
     w.root(2);
+    w.method(3, "route", "()V", 3);
+    w.values(3, &["http.route"]);
     w.span(
         2,
         &SpanRule {
@@ -518,6 +520,7 @@ pub(crate) fn staying(first: u64) -> TraceBuilder {
         .span(2, 0xaaaa, 12, 11, 3)
         .enter(300, 2)
         .exit(100, 2)
+        .value_of_text(3, 0, 8 | 8 << 8, "/orders")
         .value(1, 1, true, 2, 201)
         .complete(1, 11, 700, false)
         .context(0xbbbb, 21)

@@ -1871,6 +1871,12 @@ context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg
 name = "handover"
 match = { type = "A" }
 context = { handover = "arg(0)" }
+
+[[aspect]]
+name = "kept"
+match = { type = "A" }
+span = "server"
+context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
 "##), @r#"
     unknown kind of spans `servr`
      --> weave.toml:6:8
@@ -1962,7 +1968,7 @@ context = { handover = "arg(0)" }
     34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
        |                                                                                                                 ^^^^ expected one of the words below
        |
-       = help: expected `extract`, `inject` or `handover`
+       = help: expected `extract`, `inject`, `handover`, `keep` or `while`
 
     error: `handover` is about calls
       --> weave.toml:39:24
@@ -1971,5 +1977,21 @@ context = { handover = "arg(0)" }
        |                        ^^^^^^^^ the aspect names none: `at`
        |
        = help: `at = { call = { extends = "java.util.concurrent.Executor", method = "execute" } }`
+
+    error: nothing says which object keeps the span
+      --> weave.toml:45:22
+       |
+    45 | context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
+       |                      ^^^^^^^^^^^^^^^^ `while` goes with `keep`
+       |
+       = help: `keep = "arg(0)"`
+
+    error: nothing says which header is sent
+      --> weave.toml:45:51
+       |
+    45 | context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
+       |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^ expected the words `name` and `value`
+       |
+       = help: `inject = "acme.Carrier.send(arg(0), name, value)"`
     "#);
 }

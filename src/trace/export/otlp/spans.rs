@@ -376,6 +376,7 @@ impl Session {
         self.end_threads(trace.end());
         self.spans.is_learning = false;
         self.spans.lanes.clear();
+        self.spans.open = OpenSpans::default();
         let origins = self.spans.logical.drain().map(|(call, logical)| {
             let Logical {
                 start,

@@ -1111,7 +1111,7 @@ fn a_span_that_goes_on_behind_its_method_is_one() {
             span
         };
         assert_eq!(spans.len(), 3, "{first}");
-        let (get, put, query) = (of("GET"), of("PUT"), of("web.Server.query"));
+        let (get, put, query) = (of("GET /orders"), of("PUT"), of("web.Server.query"));
         let took = |span: &Span| span.end_time_unix_nano - span.start_time_unix_nano;
         assert_eq!((took(get), took(put)), (700 - first, 700 - first));
         assert_eq!((get.kind, &*get.span_id), (2, &11u64.to_be_bytes()[..]));

@@ -26,6 +26,10 @@ public final class Requests {
         final String method;
         final String path;
         final Map<String, String> headers = new HashMap<String, String>();
+        final CountDownLatch left = new CountDownLatch(1);
+        final CountDownLatch answered = new CountDownLatch(1);
+        /** It is answered when its method has returned. */
+        volatile boolean later;
 
         Request(String method, String path) {
             this.method = method;
@@ -44,6 +48,10 @@ public final class Requests {
             return headers.get(name);
         }
 
+        public boolean isLater() {
+            return later;
+        }
+
         public void setHeader(String name, String value) {
             headers.put(name, value);
         }
@@ -60,14 +68,30 @@ public final class Requests {
 
     static final class Server {
         void service(Request request, Response response) {
+            if (request.later) {
+                request.later = false;
+                response.status = 203;
+                return;
+            }
             String route = route(request);
             try {
+                if (route.startsWith("/later") || route.startsWith("/again")) {
+                    request.later = true;
+                    POOL.execute(new Finish(request, response));
+                    return;
+                }
                 dispatch(route, request);
             } catch (IllegalStateException refused) {
                 response.status = 409;
             } catch (RuntimeException failed) {
                 response.status = 500;
             }
+        }
+
+        /** A request whose method has returned is answered. */
+        void answer(Request request, Response response) {
+            request.later = false;
+            response.status = 202;
         }
 
         String route(Request request) {
@@ -212,6 +236,33 @@ public final class Requests {
         }
     }
 
+    /** What a request goes on with. */
+    static final class Finish implements Runnable {
+        private final Request request;
+        private final Response response;
+
+        Finish(Request request, Response response) {
+            this.request = request;
+            this.response = response;
+        }
+
+        @Override
+        public void run() {
+            try {
+                request.left.await();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            Handlers.DB.query("SELECT later");
+            if (request.path.startsWith("/later")) {
+                SERVER.answer(request, response);
+            } else {
+                SERVER.service(request, response);
+            }
+            request.answered.countDown();
+        }
+    }
+
     /** A task of a class that has a name: who hands it over may ask for it again. */
     static final class Named implements Callable<Integer> {
         @Override
@@ -261,11 +312,19 @@ public final class Requests {
         }
         Response response = new Response();
         SERVER.service(request, response);
+        request.left.countDown();
+        if (path.startsWith("/later") || path.startsWith("/again")) {
+            try {
+                request.answered.await();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
         return response.status();
     }
 
     public static void main(String[] args) throws Exception {
-        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork"};
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }
@@ -287,7 +346,7 @@ public final class Requests {
     private static void many(int count) throws Exception {
         ExecutorService front = Executors.newFixedThreadPool(8);
         List<java.util.concurrent.Future<Integer>> all = new ArrayList<java.util.concurrent.Future<Integer>>();
-        String[] kinds = {"plain", "fail", "submit", "call", "future", "thread"};
+        String[] kinds = {"plain", "fail", "submit", "call", "future", "thread", "later", "again"};
         for (int i = 0; i < count; i++) {
             String path = "/" + kinds[i % kinds.length] + "/many";
             all.add(front.submit(new Callable<Integer>() {
