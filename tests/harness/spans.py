@@ -145,7 +145,7 @@ def dotnet_(score, folder):
 
 
 H2 = "com.h2database:h2:2.2.224:jar:"
-ASKED = ("orders", "rest", "template", "apache5", "apache4", "deferred", "callable", "broken", "async", "pool", "future", "thread", "many", "fail", "nothing")
+ASKED = ("orders", "rest", "template", "apache5", "apache4", "deferred", "callable", "later", "refused", "broken", "async", "pool", "future", "thread", "many", "fail", "nothing")
 
 
 def ask(port, path):

@@ -560,6 +560,12 @@ pub const SPANS: [&str; 1] = ["weave.runtime.Spans"];
 /// The hook library's class that hands contexts over (JVM, dex).
 pub const HANDOVER: [&str; 1] = ["weave.runtime.Handover"];
 
+/// What completes a call that has returned (JVM, dex).
+const STAGES: [&str; 2] = [
+    "java/util/concurrent/CompletableFuture",
+    "java/util/concurrent/CompletionStage",
+];
+
 /// The types of what it hands over.
 const HANDED: [&str; 10] = [
     "java/lang/Runnable",
@@ -1310,8 +1316,20 @@ impl<'b> Binding<'b> {
         let state = records.state(keep);
         call.dest = Dest::State(records.state.unwrap_or_default());
         records.enter.decides = Some(call);
-        if let Some((kept, goes_on)) = kept {
-            self.leaves(kept, goes_on, records, keep)?;
+        match kept {
+            Some((kept, goes_on)) => self.leaves(kept, goes_on, records, keep)?,
+            None if self.gives_stage() => {
+                let leave = self.of_library([SPANS[0]; 2], "leave", &(0..0), 3);
+                let stage = Meant::Value(Value {
+                    source: Source::Result,
+                    ty: self.subject.signature.result.clone(),
+                });
+                let meant = [records.state(keep), stage, id()];
+                let mut call = self.call_with(&leave, &meant, keep)?;
+                call.dest = Dest::State(records.state.unwrap_or_default());
+                records.exit.made.push(call);
+            }
+            None => {}
         }
         let kind = Meant::Constant(Word::Int(rule.kind.number().into()));
         let of_call = [state, kind, once(), id()];
@@ -1325,6 +1343,13 @@ impl<'b> Binding<'b> {
         let of_call = [thrown, records.state(keep), id()];
         records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
         self.injected(aspects, records, keep)
+    }
+
+    /// Whether a call ends with the stage that it gives.
+    fn gives_stage(&self) -> bool {
+        let result = self.subject.signature.result.name();
+        let is_off = |own: &OwnHooks| own.at.as_ref().is_some_and(|at| !at.completion);
+        result.is_some_and(|name| STAGES.contains(&name)) && !is_off(self.aspect.2)
     }
 
     /// The object that keeps the span, and the rule that says how long.

@@ -1056,12 +1056,21 @@ impl Spans {
         self.logical.insert(call, logical);
     }
 
-    /// A logical call is a span with ids of its own.
-    fn owns(&mut self, call: u64, own: Option<SpanContext>) {
-        if let (Some(own), Some(logical)) = (own, self.logical.get_mut(&call)) {
+    /// A logical call is a span with ids of its own; `around` are the calls in which it began.
+    fn owns(&mut self, call: u64, own: Option<SpanContext>, around: &[Frame]) {
+        let Some(own) = own else {
+            return;
+        };
+        let outer = self
+            .nearest(around, false)
+            .and_then(|at| self.lane.around(at));
+        let is_below = own.parent != 0 && outer.is_some_and(|outer| outer.span.trace == own.trace);
+        if let Some(logical) = self.logical.get_mut(&call) {
             logical.own = Some(own);
             logical.trace = own.trace.to_be_bytes();
-            logical.parent = (own.parent != 0).then(|| own.parent.to_be_bytes());
+            if !is_below {
+                logical.parent = parent_of(own);
+            }
         }
     }
 
@@ -1168,7 +1177,7 @@ impl Spans {
             if let Some(piece) = call.piece.filter(|piece| piece.first) {
                 let which = (piece.call, call.weight);
                 self.begin_logical(call.method, which, call.start, around, true);
-                self.owns(piece.call, own);
+                self.owns(piece.call, own, around);
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 let stays = self.is_part(call) || self.fits(stack, time);
@@ -1181,7 +1190,7 @@ impl Spans {
             let began = if piece.first { around } else { &[] };
             let which = (piece.call, call.weight);
             self.begin_logical(call.method, which, call.start, began, piece.first);
-            self.owns(piece.call, own);
+            self.owns(piece.call, own, around);
             let is_below = !stack.is_empty();
             let mut late = None;
             if let Some(logical) = self.logical.get_mut(&piece.call) {
@@ -1413,6 +1422,7 @@ impl Spans {
                 None => self.logical_id(call).to_vec(),
             };
             span.flags = own.map_or(0, flags_of);
+            let parent = parent.or_else(|| own.and_then(parent_of));
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
             span.attributes.push(number("weave.logical_call", call));
             if weight > 1 {
@@ -1468,6 +1478,11 @@ fn probability(weight: u32, n: u32, random: u64) -> String {
         digits => digits,
     };
     format!("ot=th:{of_span};rv:{random:014x}")
+}
+
+/// The id of a span's parent.
+fn parent_of(span: SpanContext) -> Option<SpanId> {
+    (span.parent != 0).then(|| span.parent.to_be_bytes())
 }
 
 /// The flags of a span that OTLP has.

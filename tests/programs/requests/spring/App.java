@@ -81,6 +81,19 @@ public class App {
         return id * 7 + " of " + item(id);
     }
 
+    @GetMapping("/later/{id}")
+    public CompletableFuture<String> later(@PathVariable int id) {
+        URI uri = URI.create(prices + "/price/" + id + "?token=geheim");
+        return client.sendAsync(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofString()).thenApply(HttpResponse::body);
+    }
+
+    @GetMapping("/refused/{id}")
+    public String refused(@PathVariable int id) {
+        URI uri = URI.create("http://127.0.0.1:1/" + id);
+        return client.sendAsync(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofString())
+            .handle((answer, failed) -> failed == null ? "answered" : "refused").join();
+    }
+
     @GetMapping("/rest/{id}")
     public String rest(@PathVariable int id) {
         return RestClient.create().get().uri(prices + "/price/{id}?token=geheim", id).retrieve().body(String.class);

@@ -615,10 +615,73 @@ public final class Hooks {
         }
     }
 
+    /** The span of this method, which returns, ends with a stage; false where it cannot. */
+    static boolean follow(Object stage, int id) {
+        try {
+            Span span = Switch.LANES.lane().innermost(id);
+            if (span == null || !Stages.is(stage)) {
+                return false;
+            }
+            span.stage = stage;
+            return true;
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return false;
+        }
+    }
+
+    /** A value of this method's call, which returns, is known when its stage is complete. */
+    static void late(Late late, int place, int limit, String mask, int id) {
+        try {
+            Span span = Switch.LANES.lane().innermost(id);
+            if (span != null) {
+                late.place = place;
+                late.limit = limit;
+                late.mask = mask;
+                late.before = span.late;
+                span.late = late;
+            }
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
+    /** The stage of a span is complete, by the exception {@code t} if there is one. */
+    static void complete(Span span, Throwable t) {
+        try {
+            for (Late late = span.late; late != null; late = late.before) {
+                Values.value(late.value(), late.place, late.limit, late.mask, span.method);
+            }
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+        try {
+            span.late = null;
+            Switch.LANES.lane().complete(span, t, t != null, System.nanoTime());
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
     /** A call returns whose span goes on. */
     static void stay(int id) {
         try {
-            Switch.LANES.lane().stay(id, System.nanoTime());
+            Lane lane = Switch.LANES.lane();
+            Span span = lane.innermost(id);
+            lane.stay(id, System.nanoTime());
+            if (span != null && span.stage != null) {
+                Object stage = span.stage;
+                span.stage = null;
+                Stages.follow(stage, span);
+            }
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {
                 throw (ThreadDeath) failure;

@@ -4,12 +4,14 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /** Requests of java.net.http with one header more, for rules. It is of Java 11, as that client is. */
 public final class JavaNet {
@@ -25,6 +27,26 @@ public final class JavaNet {
         values.add(value);
         all.put(name, values);
         return new More(request, HttpHeaders.of(all, (header, text) -> true));
+    }
+
+    /** The status of an answer that comes later, for rules that record it. */
+    public static Object status(CompletableFuture<?> answer) {
+        return new Status(answer);
+    }
+
+    private static final class Status extends Late {
+        private final CompletableFuture<?> answer;
+
+        Status(CompletableFuture<?> answer) {
+            this.answer = answer;
+        }
+
+        @Override
+        Object value() {
+            boolean there = answer != null && answer.isDone() && !answer.isCompletedExceptionally();
+            Object response = there ? answer.join() : null;
+            return response instanceof HttpResponse ? ((HttpResponse<?>) response).statusCode() : null;
+        }
     }
 
     private static final class More extends HttpRequest {

@@ -380,14 +380,20 @@ final class Lane extends Cursor {
             return;
         }
         Span left = span;
-        if (ends && left != null && !left.over) {
-            long[] complete = {Format.escape(Format.COMPLETE, 3, left.method), left.id, 0, error ? 1 : 0};
-            complete[2] = store.time(now);
-            slow(Format.NONE, left.method, now, error ? t : null, complete);
-            left.end();
+        if (ends && left != null) {
+            complete(left, t, error, now);
         }
         turn = over.outer;
         run(over.before);
+    }
+
+    /** A span ends whose method has returned. */
+    void complete(Span span, Throwable t, boolean error, long now) {
+        if (!busy && !span.over) {
+            long[] complete = {Format.escape(Format.COMPLETE, 3, span.method), span.id, store.time(now), error ? 1 : 0};
+            slow(Format.NONE, span.method, now, error ? t : null, complete);
+            span.end();
+        }
     }
 
     /** This thread runs in another context from now on, or in none. */

@@ -32,6 +32,9 @@ final class Span {
     /** The context in which it began, as long as it is open. */
     private Span before;
     volatile boolean over;
+    /** What it ends with, between the two hooks of its call's end, and values that are known then. */
+    Object stage;
+    Late late;
 
     /** Below {@code parent}, which may be null. */
     Span(Span parent, Span before, long high, long low, long id, String once, int method, int thread) {

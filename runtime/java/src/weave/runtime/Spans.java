@@ -10,7 +10,7 @@ public final class Spans {
     /** The state of a call that is the context of what runs below it, and is not recorded. */
     static final int QUIET = 7;
     /** The call has returned, and its span goes on with the object that keeps it. */
-    private static final int STAYS = 11;
+    static final int STAYS = 11;
     /** A call that goes on in a span which an object keeps. */
     static final int GOES_ON = 15;
     /** Such a call at its end, which is the span's as well: its values are recorded ({@link Switched#isRecorded}). */
@@ -45,6 +45,11 @@ public final class Spans {
             return Hooks.keep(keep, id) ? STAYS : state;
         }
         return state == GOES_ON && !goesOn ? ENDS : state;
+    }
+
+    /** The same of a call that gives a stage: its span ends with that. */
+    public static int leave(int state, Object stage, int id) {
+        return state == Switched.RECORDED && stage != null && Hooks.follow(stage, id) ? STAYS : state;
     }
 
     /** A span of the method {@code id} begins, as was decided. {@code kind} is OpenTelemetry's number of it. */

@@ -106,7 +106,9 @@ public final class Values {
     }
 
     public static void value(Object v, int place, int limit, String mask, int id, int state) {
-        if (isRecorded(state, mask, id)) {
+        if (v instanceof Late) {
+            late((Late) v, place, limit, mask, id, state);
+        } else if (isRecorded(state, mask, id)) {
             value(v, place, limit, mask, id);
         }
     }
@@ -115,6 +117,14 @@ public final class Values {
     public static void text(Object v, int place, int limit, String mask, int id, int state) {
         if (isRecorded(state, mask, id)) {
             text(v, place, limit, mask, id);
+        }
+    }
+
+    private static void late(Late v, int place, int limit, String mask, int id, int state) {
+        if (state == Spans.STAYS) {
+            Hooks.late(v, place, limit, mask, id);
+        } else if (isRecorded(state, mask, id)) {
+            value(v.value(), place, limit, mask, id);
         }
     }
 

@@ -151,6 +151,13 @@ public final class Requests {
         }
     }
 
+    /** A client whose answers come later. */
+    static final class Stages {
+        CompletableFuture<Integer> ask(String sql) {
+            return CompletableFuture.supplyAsync(Tasks.giving(sql), POOL);
+        }
+    }
+
     static final class Handlers {
         static final Db DB = new Pool();
 
@@ -186,6 +193,9 @@ public final class Requests {
                     break;
                 case "future":
                     CompletableFuture.supplyAsync(Tasks.giving("SELECT supply"), POOL).thenApplyAsync(Tasks.going("SELECT apply"), POOL).get();
+                    break;
+                case "stage":
+                    new Stages().ask("SELECT stage").get();
                     break;
                 case "thread":
                     Thread thread = new Thread(Tasks.running("SELECT thread", null));
@@ -324,7 +334,7 @@ public final class Requests {
     }
 
     public static void main(String[] args) throws Exception {
-        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again"};
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }
