@@ -148,6 +148,7 @@ TESTS = [
     script("jaeger", "more", 60, needs=("jdks", "samples"), runs="full"),
     Test("windows", "sdk", "tests/setup.sh --windows && python3 tests/harness/windows.py", 60, ("release", "setup", "sdk"), runs="full"),
     script("agents", "more", 60, needs=("jdks",), runs="full"),
+    script("beside_agent", "more", 300, needs=("jdks",), runs="full"),
 ]
 BY_NAME = {test.name: test for test in TESTS}
 

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Runs the shop of ../shared/design/requests/jvm (two processes, PostgreSQL, Redis) unwoven, with OpenTelemetry's agent, and woven by
+`pack:requests-jvm` and `pack:context`: 1,020 requests each, sixty of each of seventeen kinds, one after the other.
+
+    beside_agent.py [--rounds N]
+
+Spans are compared as a Collector got them, by service, kind, name, status and parent: each difference is printed with how often each side
+has it. No request may be lost, and none may have another's spans below it. What each way costs is printed: CPU time of both processes to
+the first answer and for the requests, and memory behind them.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import corpora
+import databases
+import otlp
+import spans as programs
+from lib import ROOT, WORK, Missing, Score, fresh, judges, main, run, weave_binary
+
+SHOP = ROOT.parent / "shared" / "design" / "requests" / "jvm" / "shop"
+AGENT = "io.opentelemetry.javaagent:opentelemetry-javaagent:2.33.1:jar:"
+REDIS = 6399
+KINDS = ("orders", "db", "cache", "rest", "apache", "later", "pool", "async", "future", "virtual", "parallel", "redislater", "fail", "badsql", "log", "price", "nothere")
+
+
+def path(kind, number):
+    if kind in ("badsql", "nothere"):
+        return f"/{kind}"
+    return f"/{kind}/" + ("abc" if kind == "price" else f"k{number}" if kind in ("cache", "redislater") else str(number))
+
+
+def ask(port, where):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{where}", timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as failed:
+        return failed.code, ""
+
+
+def used(process):
+    """Seconds of CPU, and resident megabytes."""
+    fields = open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()
+    pages = int(open(f"/proc/{process.pid}/statm").read().split()[1])
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@contextlib.contextmanager
+def servers():
+    """PostgreSQL and Redis; gives the first one's port."""
+    if not shutil.which("redis-server"):
+        raise Missing("redis-server (the Debian package redis-server)")
+    with databases.postgres() as port:
+        person = ["psql", "-q", "-h", "127.0.0.1", "-p", port, "-U", "weave", "-d", "postgres", "-c"]
+        run([*person, "CREATE ROLE shop SUPERUSER LOGIN"])
+        run([*person, "CREATE DATABASE shop OWNER shop"])
+        person[person.index("postgres")] = "shop"
+        run([*person, "CREATE TABLE orders (id serial PRIMARY KEY, customer int, item text, cents int, state text, touched int DEFAULT 0);"
+                      "INSERT INTO orders (customer, item, cents, state) SELECT n % 100, 'item ' || n, n, 'open' FROM generate_series(1, 1000) n;"
+                      "ALTER TABLE orders OWNER TO shop"])
+        redis = subprocess.Popen(["redis-server", "--port", str(REDIS), "--save", "", "--bind", "127.0.0.1"], stdout=subprocess.DEVNULL)
+        try:
+            yield port
+        finally:
+            redis.terminate()
+            redis.wait()
+
+
+def running(java, jar, folder, database, environment, options, back=None):
+    """A shop that answers; and its port."""
+    port = databases.free_port()
+    log = (folder / f"{'front' if back else 'back'}.log").open("w")
+    settings = [f"--server.port={port}", f"--spring.datasource.url=jdbc:postgresql://127.0.0.1:{database}/shop"]
+    settings += [f"--prices.base=http://127.0.0.1:{back}"] if back else []
+    process = subprocess.Popen([java, "-Xmx400m", *options, "-jar", jar, *settings], stdout=log, stderr=log, env=environment)
+    for _ in range(600):
+        with contextlib.suppress(OSError):
+            ask(port, "/log/0")
+            return process, port
+        if process.poll() is not None:
+            break
+        time.sleep(0.2)
+    raise RuntimeError(f"the shop does not start: {log.name}")
+
+
+def way(name, java, jar, agent, folder, database, rounds):
+    """Runs the requests one way: the answers, the spans and what it cost."""
+    folder = fresh(folder / name)
+    collector = otlp.Collector(fresh(folder / "collector"))
+    started = []
+    for side in ("back", "front"):
+        environment, options = dict(os.environ), []
+        if name == "agent":
+            options = [f"-javaagent:{agent}"]
+            environment |= {"OTEL_SERVICE_NAME": side, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint("http/protobuf"),
+                            "OTEL_SEMCONV_STABILITY_OPT_IN": "database,code", "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"}
+        environment["WEAVE_TRACE"] = str(folder / f"{side}.wtrace")
+        started.append(running(java, jar, folder, database, environment, options, started[0][1] if started else None))
+    processes = [process for process, _ in started]
+    first = [used(process)[0] for process in processes]
+    port, answers = started[1][1], []
+    for number in range(1, rounds + 1):
+        answers += [ask(port, path(kind, number)) for kind in KINDS]
+    time.sleep(8)  # the agent sends every five seconds
+    costs = [used(process) for process in processes]
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+    if name == "woven":
+        for side in ("back", "front"):
+            otlp.export(folder / f"{side}.wtrace", collector, "http/protobuf", "--service", side)
+    time.sleep(1)
+    collector.stop()
+    found = collector.spans() if name != "plain" else []
+    cpu = [cost - begin for (cost, _), begin in zip(costs, first)]
+    print(f"     {name:6} CPU to the first answer {sum(first):6.2f} s, of {len(answers)} requests {sum(cpu):6.2f} s, memory {sum(mb for _, mb in costs):5.0f} MB, {len(found)} spans")
+    return answers, found
+
+
+def shown(all_):
+    """Spans by what they are, and below what."""
+    by_id = {(span["traceId"], span["spanId"]): span for span in all_}
+    name = lambda span: f"{span['resource'].get('service.name')} {programs.KINDS[span['kind']]} {span['name']}"
+    out = collections.Counter()
+    for span in all_:
+        parent = by_id.get((span["traceId"], span.get("parentSpanId", "")))
+        failed = " ERROR" if span.get("status", {}).get("code") == 2 else ""
+        above = name(parent) if parent else "(lost)" if span.get("parentSpanId") else "-"
+        out[f"{name(span)}{failed}  below  {above}"] += 1
+    return out
+
+
+def body():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--rounds", type=int, default=60)
+    rounds = parse.parse_args().rounds
+    score, folder = Score(), fresh(WORK / "beside-agent")
+    if not SHOP.exists():
+        raise Missing("../shared/design/requests/jvm/shop")
+    shutil.copytree(SHOP, folder / "shop")
+    run(["mvn", "-q", "-B", "-f", folder / "shop/pom.xml", "package", "-DskipTests"])
+    (agent,) = corpora.maven([AGENT])
+    plain, woven = folder / "shop/target/shop.jar", folder / "woven.jar"
+    run([weave_binary(), "-q", "--rules", "pack:requests-jvm", "--rules", "pack:context", plain, woven])
+    for version, home in judges().items():
+        found, java = {}, home / "bin/java"
+        with servers() as database:
+            for name, jar in (("plain", plain), ("agent", plain), ("woven", woven)):
+                found[name] = way(name, java, jar, agent, fresh(folder / f"jdk-{version}") if name == "plain" else folder / f"jdk-{version}", database, rounds)
+        score.check(f"JDK {version}: it answers as unwoven", found["woven"][0] == found["plain"][0], str(len(found["woven"][0])))
+        agent_, ours = shown(found["agent"][1]), shown(found["woven"][1])
+        for what in sorted(set(agent_) | set(ours)):
+            if agent_[what] != ours[what]:
+                print(f"     agent {agent_[what]:5}  woven {ours[what]:5}  {what}")
+        entries = lambda all_: collections.Counter((s["resource"].get("service.name"), s["name"]) for s in all_ if s["kind"] == 2)
+        score.check(f"JDK {version}: each request is a span, as with the agent", entries(found["agent"][1]) == entries(found["woven"][1]),
+                    str((entries(found["agent"][1]) - entries(found["woven"][1]), entries(found["woven"][1]) - entries(found["agent"][1]))))
+        lost = [what for what in ours if what.endswith("(lost)")]
+        score.check(f"JDK {version}: no span's parent is lost", not lost, str(lost[:5]))
+    return score.finish("beside the agent")
+
+
+if __name__ == "__main__":
+    main(body)
