@@ -381,6 +381,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "init",
             "inputs",
             "messages",
+            "program",
             "otlp",
             "verify",
             "diff",
