@@ -347,6 +347,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "logical",
             "replay",
             "requests",
+            "request",
             "tree",
             "exceptions",
             "export",

@@ -259,7 +259,12 @@ impl<'m> Finder<'m> {
             }
         }
         let order = |all: &mut Vec<usize>| {
-            all.sort_by_key(|&at| (std::cmp::Reverse(self.items[at].start), std::cmp::Reverse(at)));
+            all.sort_by_key(|&at| {
+                (
+                    std::cmp::Reverse(self.items[at].start),
+                    std::cmp::Reverse(at),
+                )
+            });
         };
         below.iter_mut().for_each(order);
         order(&mut outermost);
@@ -344,7 +349,9 @@ impl Seen<'_, '_> {
         if parent == 0 {
             return Some((Above::Nothing, false));
         }
-        let outer = depth.checked_sub(1).and_then(|outer| contexts.around(outer));
+        let outer = depth
+            .checked_sub(1)
+            .and_then(|outer| contexts.around(outer));
         let is_here = outer.is_some_and(|outer| outer.span.span == parent);
         Some((Above::Span(parent), is_here))
     }
@@ -353,8 +360,7 @@ impl Seen<'_, '_> {
     fn ruled(&self, call: &Call, around: &[Frame], values: &[Value]) -> Option<Arc<SpanRule>> {
         let rule = self.rules.get(&call.method)?;
         let mut outer = (around.iter()).filter_map(|frame| Some(&**self.rules.get(&frame.method)?));
-        let is_span =
-            !contexts::is_within(rule, &mut outer) && contexts::is_span(rule, values);
+        let is_span = !contexts::is_within(rule, &mut outer) && contexts::is_span(rule, values);
         is_span.then(|| Arc::clone(rule))
     }
 
@@ -416,6 +422,8 @@ impl Seen<'_, '_> {
     fn ended(&mut self, call: &Call, around: &[Frame], values: Vec<Value>) {
         let depth = around.len();
         let Some((above, is_here)) = self.above(depth) else {
+            let pending = &mut self.lane().pending;
+            while pending.pop_if(|(at, _)| *at > depth).is_some() {}
             return;
         };
         let own = self.lane().contexts.call(depth).map(|anchor| anchor.span);
@@ -428,21 +436,25 @@ impl Seen<'_, '_> {
             true => self.item(call, own, rule.as_deref(), values),
             false => None,
         };
-        if let Some(own) = own {
-            match item {
-                Some(item) => self.into.by_span.insert(own.span, item),
-                None => {
-                    let around = self.into.hidden.insert(own.span, own.parent);
-                    around.map(|_| 0)
-                }
-            };
+        match (own, item) {
+            (Some(own), Some(item)) => {
+                self.into.by_span.insert(own.span, item);
+            }
+            (Some(own), None) => {
+                self.into.hidden.insert(own.span, own.parent);
+            }
+            (None, _) => {}
         }
         let lane = self.lanes.entry(self.thread).or_default();
         lane.last = item.map(|item| (call.method, item));
-        let Some(item) = item else {
-            return; // what is below it goes up
-        };
         let first = lane.pending.partition_point(|(at, _)| *at <= depth);
+        let Some(item) = item else {
+            // What is below it is now below what is around it.
+            lane.pending[first..]
+                .iter_mut()
+                .for_each(|(at, _)| *at = depth);
+            return;
+        };
         for (_, below) in lane.pending.drain(first..) {
             self.into.above[below] = Above::Item(item);
         }
@@ -496,8 +508,6 @@ impl Visitor for Seen<'_, '_> {
         let open = &mut self.open_spans;
         let lane = self.lanes.entry(self.thread).or_default();
         lane.contexts.end(around.len(), |span| open.end(span.span));
-        // What is deeper has lost the call around it.
-        while lane.pending.pop_if(|(at, _)| *at > around.len() + 1).is_some() {}
         true
     }
 
@@ -521,7 +531,9 @@ impl Visitor for Seen<'_, '_> {
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
-        let of_logical = thrown.call.and_then(|call| self.logical.get(&call).copied());
+        let of_logical = thrown
+            .call
+            .and_then(|call| self.logical.get(&call).copied());
         let lane = self.lanes.entry(self.thread).or_default();
         if let Some((type_name, message)) = thrown.details {
             lane.exception = Some((type_name.to_owned(), message.to_owned()));
@@ -535,4 +547,77 @@ impl Visitor for Seen<'_, '_> {
     fn unhandled(&mut self, _: Option<(&str, &str)>) {}
 
     fn method(&mut self, _: MethodIx, _: &Method) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing;
+
+    fn found(min: u64) -> Request {
+        let trace = Trace::from_bytes("t.wtrace", testing::requests().bytes()).unwrap();
+        let traces = [trace];
+        let id = Asked::parse("0000-0000").unwrap().find(&traces).unwrap();
+        assert_eq!(id, 0xaaaa);
+        let mut finder = Finder::new(id, min, &[]);
+        finder.add(0, &traces[0]);
+        finder.finish()
+    }
+
+    fn lines(request: &Request) -> Vec<String> {
+        let line = |item: &Item| {
+            let span = item.kind.map_or("", |kind| kind.word());
+            format!(
+                "{}{} {span} {}",
+                " ".repeat(item.depth),
+                item.name,
+                item.thread
+            )
+        };
+        request.items.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_request_is_one_tree_over_threads() {
+        let request = found(0);
+        let expected = [
+            "GET /orders/{id} server 1",
+            " web.Server.handle  1",
+            "  SELECT 1 client 1",
+            "   db.Driver.query  1",
+            "  db.Driver.query  1",
+            " SELECT 2 client 2",
+            " web.Server.handle  2",
+            "  SELECT 3 client 2",
+        ];
+        assert_eq!(lines(&request), expected);
+        let entry = &request.items[0];
+        assert_eq!(entry.failure, Some(("503".to_owned(), String::new())));
+        assert_eq!((entry.total, entry.own), (2_040, 1_010));
+        assert!(
+            entry
+                .values
+                .iter()
+                .any(|value| &*value.name == "http.route")
+        );
+    }
+
+    #[test]
+    fn what_is_short_goes_and_its_spans_stay() {
+        let expected = [
+            "GET /orders/{id} server 1",
+            " SELECT 1 client 1",
+            " SELECT 2 client 2",
+            " SELECT 3 client 2",
+        ];
+        assert_eq!(lines(&found(10_000)), expected);
+    }
+
+    #[test]
+    fn digits_that_fit_nothing_say_so() {
+        let trace = Trace::from_bytes("t.wtrace", testing::requests().bytes()).unwrap();
+        let told = Asked::parse("4bf9").unwrap().find(&[trace]).unwrap_err();
+        assert!(told.to_string().contains("4bf9"), "{told}");
+        assert!(Asked::parse("xyz").is_err() && Asked::parse("").is_err());
+    }
 }

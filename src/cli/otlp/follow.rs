@@ -193,7 +193,9 @@ impl Folder {
             .ok_or_else(|| Error::usage(format!("{}: the name is no text", shown())))?;
         let mut all = vec![("WEAVE_TRACE", pattern)];
         if self._temporary.is_some() {
-            let unset = SETTINGS.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+            let unset = SETTINGS
+                .iter()
+                .filter(|(name, _)| std::env::var_os(name).is_none());
             all.extend(unset.map(|&(name, value)| (name, value.into())));
         }
         Ok(all)
@@ -285,7 +287,9 @@ impl Job<'_> {
             followed.end(&self).unwrap_or_else(|e| say(&e.to_string()));
         }
         if seen == 0 && !self.exported.quiet {
-            say("the program has written no trace: is it woven, and does its command name no other (-Dweave.trace)?");
+            say(
+                "the program has written no trace: is it woven, and does its command name no other (-Dweave.trace)?",
+            );
         }
         // What the Collector took is told; the status is the program's.
         self.end_unless(&|_| program.is_asked_to_stop())?;
