@@ -111,20 +111,69 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// The name of this machine, on which a process that is followed runs.
-fn host_name() -> Option<(String, String)> {
-    #[cfg(unix)]
-    let name = {
-        let mut name = [0u8; 256];
-        // SAFETY: the call writes at most so many bytes there; the last stays zero.
-        let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-        let end = name.iter().position(|&b| b == 0).unwrap_or(0);
-        (failed == 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+/// This machine, on which a process that is followed runs.
+fn host() -> Vec<(String, String)> {
+    let host = host_of_system();
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    // The conventions' words.
+    let os = if os == "macos" { "darwin" } else { os };
+    let arch = match arch {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "x86",
+        arch => arch,
     };
-    #[cfg(not(unix))]
-    let name = environment("COMPUTERNAME");
-    let name = name.filter(|name| !name.is_empty())?;
-    Some(("host.name".to_owned(), name))
+    let all = [
+        ("host.name", host.name),
+        ("host.arch", Some(arch.to_owned())),
+        ("os.type", Some(os.to_owned())),
+        ("os.description", host.description),
+    ];
+    let all = all
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    all.filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+struct Host {
+    name: Option<String>,
+    /// The system and its version.
+    description: Option<String>,
+}
+
+#[cfg(unix)]
+fn host_of_system() -> Host {
+    let text = |part: &[libc::c_char]| {
+        let bytes: Vec<u8> = part
+            .iter()
+            .map(|&c| c as u8)
+            .take_while(|&b| b != 0)
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    // SAFETY: plain data, which the call fills.
+    let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: it lives as long as the call.
+    if unsafe { libc::uname(&raw mut names) } != 0 {
+        return Host {
+            name: None,
+            description: None,
+        };
+    }
+    Host {
+        name: Some(text(&names.nodename)),
+        description: Some(format!("{} {}", text(&names.sysname), text(&names.release))),
+    }
+}
+
+#[cfg(not(unix))]
+fn host_of_system() -> Host {
+    Host {
+        name: environment("COMPUTERNAME"),
+        description: environment("OS"),
+    }
 }
 
 fn environment(name: &str) -> Option<String> {

@@ -167,13 +167,14 @@ fn signals_are_the_programs() {
         let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut lines = Vec::new();
-        for signal in signals {
+        for &signal in signals {
             // It has said that it is ready for this one.
             let mut line = String::new();
             out.read_line(&mut line).unwrap();
             lines.push(line.trim().to_owned());
-            let kill = Command::new("kill").args([signal, &child.id().to_string()]);
-            assert!({ kill }.status().unwrap().success());
+            let mut kill = Command::new("kill");
+            kill.arg(signal).arg(child.id().to_string());
+            assert!(kill.status().unwrap().success());
         }
         let mut rest = String::new();
         out.read_to_string(&mut rest).unwrap();

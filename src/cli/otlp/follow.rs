@@ -299,7 +299,7 @@ impl Job<'_> {
 
 /// What is followed runs on this machine.
 fn of_this_host(mut options: Options) -> Options {
-    options.resource.splice(0..0, super::host_name());
+    options.resource.splice(0..0, super::host());
     options
 }
 

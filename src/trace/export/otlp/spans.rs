@@ -3,11 +3,14 @@
 //! A call that is long enough lies in calls that are at least as long. So whether a call is exported, and as whose child,
 //! is known from the stack at its end alone.
 
+use super::measures::Measures;
 use super::proto::{
     Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
     Resource, Span, Status, Sum, Value, attribute, number, text,
 };
-use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
+use super::{
+    BATCH, Batch, METHODS, Options, logs_request, metrics_request, seconds, spans_request,
+};
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::spans::SpanRule;
@@ -166,6 +169,8 @@ struct Known {
     count: Count,
     /// Its calls are spans.
     rule: Option<Arc<SpanRule>>,
+    /// What its spans are from: the pack of its rule, or nothing.
+    scope: Arc<str>,
 }
 
 type SpanId = [u8; 8];
@@ -238,6 +243,16 @@ struct Pending {
     method: MethodIx,
     /// The logical call whose first piece has not come.
     held: Option<u64>,
+    /// It is sent; else it is only measured.
+    is_sent: bool,
+    /// It has ended, and so counts.
+    is_measured: bool,
+}
+
+/// A span that waits to be sent, and the scope that it is of.
+pub(super) struct Ready {
+    pub span: Span,
+    pub scope: Arc<str>,
 }
 
 struct Spans {
@@ -265,8 +280,11 @@ struct Spans {
     /// Spans that are open.
     open: OpenSpans,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
-    held: FxHashMap<u64, Span>,
-    spans: Vec<Span>,
+    held: FxHashMap<u64, Pending>,
+    spans: Vec<Ready>,
+    measures: Measures,
+    /// Rules say what some spans are.
+    has_rules: bool,
     logs: Vec<LogRecord>,
     exported: u64,
 }
@@ -304,6 +322,8 @@ impl Session {
                 open: OpenSpans::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
+                measures: Measures::default(),
+                has_rules: false,
                 logs: Vec::new(),
                 exported: 0,
             },
@@ -461,6 +481,10 @@ impl Session {
                     .merge(&known.count);
             }
         }
+        let (requests, points) = self.spans.measures.metrics(origin, at);
+        if points > 0 && !emit(metrics_request(&self.resource, requests, points)) {
+            return false;
+        }
         let counts: Vec<(&str, Count)> = counts.into_iter().collect();
         counts.chunks(METHODS).all(|some| {
             let (metrics, points) = metrics_of(some, origin, at);
@@ -520,7 +544,10 @@ impl Reader for Session {
         for (id, _) in symbols.iter() {
             if let Some(rule) = symbols.span(id) {
                 let row = self.methods.resolve(id, symbols);
-                self.spans.reach(row, Some(id)).rule = Some(Arc::clone(rule));
+                let known = self.spans.reach(row, Some(id));
+                known.rule = Some(Arc::clone(rule));
+                known.scope = (*rule.scope).into();
+                self.spans.has_rules = true;
             }
         }
         self.replay.forget_names();
@@ -579,10 +606,6 @@ impl Reader for Session {
     fn missing(&mut self, thread: u32, _: u64) {
         self.replay.misses(&mut self.runs, thread);
     }
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// What the process used: a metric that grows is a sum. Any other is a gauge, but for those of the conventions, which have sums
@@ -748,6 +771,7 @@ impl Spans {
             attributes,
             count: Count::default(),
             rule: None,
+            scope: "".into(),
         });
     }
 
@@ -921,7 +945,7 @@ impl Spans {
     }
 
     /// Whether the last call of a stack is exported, when it ends at `time`.
-    fn fits(&self, stack: &[Frame], time: u64) -> bool {
+    fn fits(&self, stack: &[Frame], time: u64, depth: Option<u32>) -> bool {
         let Some(frame) = stack.last() else {
             return false;
         };
@@ -935,7 +959,7 @@ impl Spans {
         self.in_window(frame.start, time)
             && self.is_long(frame.start, time, is_root)
             && self.is_wanted(frame)
-            && self.options.selection.depth.is_none_or(|most| {
+            && depth.is_none_or(|most| {
                 stack.len() <= most as usize
                     || stack.iter().filter(|f| self.is_wanted(f)).count() <= most as usize
             })
@@ -1137,7 +1161,8 @@ impl Spans {
                 self.begin_logical(call.method, which, call.start, around, true);
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
-                let stays = self.is_part(call) || self.fits(stack, time);
+                let depth = self.options.selection.depth;
+                let stays = self.is_part(call) || self.fits(stack, time, depth);
                 self.hand_up(stack, stays);
             }
             return true;
@@ -1175,7 +1200,13 @@ impl Spans {
             return true;
         }
         let is_part = self.is_part(call);
-        let exported = !is_part && self.fits(stack, time);
+        let exported = !is_part && self.fits(stack, time, self.options.selection.depth);
+        // However deep it lies.
+        let has_rule = self.rule(call.method).is_some();
+        let is_measured = self.options.metrics
+            && has_rule
+            && matches!(call.outcome, Outcome::Exit | Outcome::Error)
+            && (exported || !is_part && self.fits(stack, time, None));
         if !self.lane.begun.is_empty() {
             self.hand_up(stack, exported || is_part);
         }
@@ -1184,7 +1215,7 @@ impl Spans {
             let failed = call.outcome == Outcome::Error;
             known.count.add(call.total, failed, call.weight.into());
         }
-        if !exported {
+        if !exported && !is_measured {
             return true;
         }
         let own = self.lane.call_at(around.len()).map(|anchor| anchor.span);
@@ -1226,7 +1257,9 @@ impl Spans {
         if !self.ruled(&mut span, call.method, &values, around.len()) {
             return true;
         }
-        self.lane.contexts.note_child(self.lane.base + around.len());
+        if exported {
+            self.lane.contexts.note_child(self.lane.base + around.len());
+        }
         if let Some(piece) = call.piece {
             let whole = self.logical_id(piece.call);
             parent = parent.or(Some(whole));
@@ -1242,6 +1275,8 @@ impl Spans {
             span,
             method: call.method,
             held: None,
+            is_sent: exported,
+            is_measured,
         });
         true
     }
@@ -1258,8 +1293,8 @@ impl Spans {
         let Options { events, logs, .. } = self.options;
         // The exception is an event of the logical call, not of its last piece.
         let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
-        for (at, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            let mut span = pending.span;
+        for (at, mut pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
+            let span = &mut pending.span;
             if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
                 let described = [
                     text("exception.type", type_name),
@@ -1300,27 +1335,39 @@ impl Spans {
             }
             match pending.held {
                 Some(call) => {
-                    self.held.insert(call, span);
+                    self.held.insert(call, pending);
                 }
-                None => self.push(span),
+                None => self.push(pending),
             }
         }
     }
 
-    fn push(&mut self, span: Span) {
+    fn push(&mut self, pending: Pending) {
+        let known = self.known.get(pending.method as usize);
+        let known = known.and_then(Option::as_ref);
+        if let Some(rule) = known.and_then(|known| known.rule.as_ref())
+            && pending.is_measured
+        {
+            self.measures.add(rule.kind, &pending.span);
+        }
+        if !pending.is_sent {
+            return;
+        }
         self.exported += 1;
         if self.options.spans {
-            self.spans.push(span);
+            let scope = known.map_or_else(|| "".into(), |known| Arc::clone(&known.scope));
+            let span = pending.span;
+            self.spans.push(Ready { span, scope });
         }
     }
 
     /// When a logical call began is known now, or never will be.
     fn release(&mut self, call: u64, start: Option<u64>) {
-        if let Some(mut span) = self.held.remove(&call) {
+        if let Some(mut held) = self.held.remove(&call) {
             if let Some(start) = start {
-                span.start_time_unix_nano = self.origin.saturating_add(start);
+                held.span.start_time_unix_nano = self.origin.saturating_add(start);
             }
-            self.push(span);
+            self.push(held);
         }
     }
 
@@ -1368,7 +1415,14 @@ impl Spans {
             span.attributes.extend(values.iter().filter_map(value));
             self.say(&mut span, method, &values);
             let held = (!begun && how != Outcome::Running).then_some(call);
-            self.pending.push(Pending { span, method, held });
+            let is_measured = self.options.metrics && how != Outcome::Running;
+            self.pending.push(Pending {
+                span,
+                method,
+                held,
+                is_sent: true,
+                is_measured,
+            });
         }
     }
 
@@ -1439,7 +1493,7 @@ fn value(value: &values::Value) -> Option<KeyValue> {
 
 impl Visitor for Spans {
     fn wants_values(&self) -> bool {
-        !self.is_learning && self.options.spans
+        !self.is_learning && (self.options.spans || self.options.metrics && self.has_rules)
     }
 
     fn values(&mut self, values: Vec<values::Value>) {
