@@ -209,3 +209,94 @@ fn put(key: &mut String, value: &Value) {
         Value::Double(n) => key.push_str(&n.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::proto::text;
+    use super::*;
+
+    fn span(attributes: &[(&str, &str)], took: u64) -> Span {
+        Span {
+            start_time_unix_nano: 1_000,
+            end_time_unix_nano: 1_000 + took,
+            attributes: attributes.iter().map(|(k, v)| text(k, *v)).collect(),
+            ..Span::default()
+        }
+    }
+
+    fn points(measures: &Measures) -> Vec<(String, HistogramPoint)> {
+        let (metrics, items) = measures.metrics(0, 9);
+        let points = metrics.into_iter().flat_map(|metric| {
+            let points = metric.histogram.unwrap().data_points.into_iter();
+            points.map(move |point| (metric.name.clone(), point))
+        });
+        let points: Vec<_> = points.collect();
+        assert_eq!(points.len() as u64, items);
+        points
+    }
+
+    #[test]
+    fn a_span_counts_where_the_conventions_say_so() {
+        let mut measures = Measures::default();
+        let get = [
+            ("http.request.method", "GET"),
+            ("url.path", "/a"),
+            ("http.route", "/{x}"),
+        ];
+        measures.add(Kind::Server, &span(&get, 5_000_000));
+        measures.add(Kind::Server, &span(&get, 5_000_001));
+        measures.add(Kind::Internal, &span(&get, 1));
+        measures.add(
+            Kind::Client,
+            &span(&[("db.system.name", "h2"), ("db.query.text", "x")], 1),
+        );
+        measures.add(Kind::Client, &span(&[("rpc.system", "x")], 1));
+        let points = points(&measures);
+        let names: Vec<&str> = points.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(
+            names,
+            [
+                "http.server.request.duration",
+                "db.client.operation.duration"
+            ]
+        );
+        let (_, server) = &points[0];
+        // At most its bound: one call in the first bucket, one in the next.
+        assert_eq!(
+            (server.count, &server.bucket_counts[..3]),
+            (2, &[1, 1, 0][..])
+        );
+        assert_eq!(
+            (server.explicit_bounds.len(), server.bucket_counts.len()),
+            (14, 15)
+        );
+        let keys: Vec<&str> = server.attributes.iter().map(|a| &*a.key).collect();
+        assert_eq!(
+            keys,
+            ["http.request.method", "http.route"],
+            "no path: each would be a set"
+        );
+    }
+
+    #[test]
+    fn what_has_too_many_attributes_counts_together() {
+        let mut measures = Measures::default();
+        for route in 0..SETS + 10 {
+            let route = route.to_string();
+            let one = [("http.request.method", "GET"), ("http.route", &*route)];
+            measures.add(Kind::Server, &span(&one, 1));
+        }
+        measures.add(
+            Kind::Server,
+            &span(&[("http.request.method", "GET"), ("http.route", "1")], 1),
+        );
+        let points = points(&measures);
+        assert_eq!(points.len(), SETS);
+        let all: u64 = points.iter().map(|(_, point)| point.count).sum();
+        assert_eq!(all, SETS as u64 + 11);
+        let rest = points
+            .iter()
+            .find(|(_, point)| point.attributes[0].key == "otel.metric.overflow");
+        assert_eq!(rest.unwrap().1.count, 11);
+    }
+}

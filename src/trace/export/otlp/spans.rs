@@ -185,6 +185,10 @@ struct Logical {
     /// The logical call whose trace it is of.
     root: Option<u64>,
     parent: Option<SpanId>,
+    /// The logical call that began it in a piece which is no span.
+    above: Option<u64>,
+    /// How many calls lead to it, itself included: of those that --filter takes.
+    level: usize,
     /// It was seen to begin.
     begun: bool,
     /// It is exported: it is a root, or began below one, or there are none.
@@ -202,6 +206,8 @@ struct Origin {
     trace: TraceId,
     root: Option<u64>,
     parent: Option<SpanId>,
+    above: Option<u64>,
+    level: usize,
     below: bool,
 }
 
@@ -388,6 +394,8 @@ impl Session {
                 trace,
                 root,
                 parent,
+                above,
+                level,
                 below,
                 ..
             } = logical;
@@ -396,6 +404,8 @@ impl Session {
                 trace,
                 root,
                 parent,
+                above,
+                level,
                 below,
             };
             (call, origin)
@@ -929,19 +939,62 @@ impl Spans {
     /// however short it is.
     fn nearest(&self, stack: &[Frame], surely: bool) -> Option<usize> {
         let most = self.options.selection.depth.unwrap_or(u32::MAX) as usize;
-        let mut nearest = None;
-        let wanted = stack
-            .iter()
-            .enumerate()
-            .filter(|(_, frame)| self.is_wanted(frame))
-            .filter(|(at, frame)| {
-                let is_root = *at == 0 && self.is_root(frame.method);
+        let (mut nearest, mut level) = (None, 0);
+        for (at, frame) in stack.iter().enumerate() {
+            level = self.level_after(level, frame);
+            let stays = || {
+                let is_root = at == 0 && self.is_root(frame.method);
                 !surely || is_root || self.rule(frame.method).is_some()
-            });
-        for (depth, _) in wanted.take(most) {
-            nearest = Some(depth);
+            };
+            if level <= most && self.is_wanted(frame) && stays() {
+                nearest = Some(at);
+            }
         }
         nearest
+    }
+
+    /// How many calls lead to the last of a stack, itself included, of those that --filter takes. A piece lies as deep as its call.
+    fn level(&self, stack: &[Frame]) -> usize {
+        let from = stack.iter().rposition(|frame| frame.piece.is_some());
+        let stack = &stack[from.unwrap_or(0)..];
+        stack
+            .iter()
+            .fold(0, |level, frame| self.level_after(level, frame))
+    }
+
+    /// The same of a call in one that lies so deep.
+    fn level_after(&self, level: usize, frame: &Frame) -> usize {
+        let call = frame.piece.map(|piece| piece.call);
+        let known = call.and_then(|call| match self.origins.get(&call) {
+            Some(origin) => Some(origin.level),
+            None => Some(self.logical.get(&call)?.level),
+        });
+        known.unwrap_or_else(|| level + usize::from(self.is_wanted(frame)))
+    }
+
+    /// Whether `--depth` takes what lies so deep.
+    fn is_deep(&self, level: usize) -> bool {
+        (self.options.selection.depth).is_some_and(|most| level > most as usize)
+    }
+
+    /// The span that a logical call is below: of those that began it in pieces which are no spans, the nearest that is one as a whole.
+    fn parent_of_logical(&self, logical: &Logical) -> Option<SpanId> {
+        let mut at = logical;
+        for _ in 0..=ENDED {
+            let Some(above) = at.above else {
+                return at.parent;
+            };
+            let Some(outer) = self.logical.get(&above).filter(|outer| outer.over) else {
+                // It runs on, longer than what it has begun.
+                return Some(self.logical_id(above));
+            };
+            let stays = self.rule(outer.method).is_some() || self.is_root(outer.method);
+            if self.is_long(outer.start, outer.last, stays) {
+                return Some(self.logical_id(above));
+            }
+            at = outer;
+        }
+        None
     }
 
     /// Whether the last call of a stack is exported, when it ends at `time`.
@@ -959,10 +1012,7 @@ impl Spans {
         self.in_window(frame.start, time)
             && self.is_long(frame.start, time, is_root)
             && self.is_wanted(frame)
-            && depth.is_none_or(|most| {
-                stack.len() <= most as usize
-                    || stack.iter().filter(|f| self.is_wanted(f)).count() <= most as usize
-            })
+            && depth.is_none_or(|most| self.level(stack) <= most as usize)
     }
 
     fn has_roots(&self) -> bool {
@@ -1018,6 +1068,8 @@ impl Spans {
                 trace: origin.trace,
                 root: None,
                 parent: origin.parent,
+                above: origin.above,
+                level: origin.level,
                 begun: true,
                 below: origin.below,
                 over: false,
@@ -1040,6 +1092,8 @@ impl Spans {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
             self.lane.begun.insert(at, (depth, call));
         }
+        let own = self.known.get(method as usize).and_then(Option::as_ref);
+        let own = usize::from(own.is_some_and(|known| known.wanted));
         let logical = Logical {
             method,
             start: time,
@@ -1047,6 +1101,8 @@ impl Spans {
             trace,
             root: stack.first().and_then(|f| f.piece).map(|p| p.call),
             parent,
+            above: None,
+            level: self.level(stack) + own,
             begun,
             below: below || is_root,
             over: false,
@@ -1067,10 +1123,19 @@ impl Spans {
             if exported && at == depth {
                 continue;
             }
-            let around = self.nearest(&stack[..depth], false);
+            // A call that a piece has begun is one of the whole, which is longer.
+            let above = stack[depth].piece.map(|piece| piece.call);
+            let above = above.filter(|&outer| {
+                let context = self.lane.around(depth);
+                context.is_none_or(|c| c.span.trace.to_be_bytes() == self.logical_trace(outer))
+            });
+            let around = match above {
+                Some(_) => None,
+                None => self.nearest(&stack[..depth], false),
+            };
             let parent = self.parent(stack, depth, around);
             if let Some(logical) = self.logical.get_mut(&call).filter(|l| !l.over) {
-                logical.parent = parent;
+                (logical.parent, logical.above) = (parent, above);
                 if let Some(depth) = around {
                     let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
                     self.lane.begun.insert(at, (depth, call));
@@ -1379,11 +1444,12 @@ impl Spans {
         logical.failed = how == Outcome::Error;
         logical.last = logical.last.max(time);
         let (method, start, end) = (logical.method, logical.start, logical.last);
-        let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
+        let (trace, begun, level) = (logical.trace, logical.begun, logical.level);
         let weight = u64::from(logical.weight);
         let values = std::mem::take(&mut logical.values);
         self.logical_values -= values::size(&values);
         let below = logical.below;
+        let parent = (self.logical.get(&call)).and_then(|known| self.parent_of_logical(known));
         self.ended.push_back(call);
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
@@ -1420,7 +1486,7 @@ impl Spans {
                 span,
                 method,
                 held,
-                is_sent: true,
+                is_sent: !self.is_deep(level),
                 is_measured,
             });
         }

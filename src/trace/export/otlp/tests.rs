@@ -1098,3 +1098,125 @@ fn rules_say_what_spans_are_and_contexts_whose_they_are() {
         text("SELECT 3")
     );
 }
+
+#[test]
+fn spans_are_of_the_pack_that_their_rule_is_from() {
+    let batches = sent(&trace(requests()), all());
+    let batches = batches.iter().filter(|b| b.signal == Signal::Traces);
+    let requests = batches.map(|b| TraceRequest::decode(&*b.body).unwrap());
+    let groups = requests.flat_map(|r| r.resource_spans);
+    let mut by_scope: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for group in groups.flat_map(|g| g.scope_spans) {
+        let names = group.spans.into_iter().map(|span| span.name);
+        let scope = group.scope.unwrap();
+        assert_eq!(scope.version, env!("CARGO_PKG_VERSION"));
+        by_scope.entry(scope.name).or_default().extend(names);
+    }
+    assert_eq!(by_scope.keys().collect::<Vec<_>>(), ["weave", "weave.web"]);
+    assert!(by_scope["weave.web"].contains("GET /orders/{id}"));
+    assert!(by_scope["weave"].contains("web.Server.handle"));
+}
+
+/// The name of each metric that is a histogram, with the attributes and count of its points.
+fn histograms(options: Options) -> BTreeMap<String, Vec<(Vec<KeyValue>, u64)>> {
+    let metrics = metrics_of(requests(), options).into_iter();
+    let histograms = metrics.filter_map(|metric| Some((metric.name, metric.histogram?)));
+    let points = histograms.map(|(name, histogram)| {
+        let points = histogram.data_points.into_iter();
+        (name, points.map(|p| (p.attributes, p.count)).collect())
+    });
+    points.collect()
+}
+
+#[test]
+fn requests_are_measured_as_the_conventions_have_them() {
+    let mut few = all();
+    few.spans = false;
+    for options in [all(), few] {
+        let all = histograms(options);
+        let [(attributes, count)] = &*all["http.server.request.duration"] else {
+            panic!("{all:?}");
+        };
+        assert_eq!(*count, 1);
+        let text = |text: &str| Some(Value::Text(text.to_owned()));
+        assert_eq!(value(attributes, "http.route"), text("/orders/{id}"));
+        assert_eq!(value(attributes, "error.type"), text("503"));
+        assert!(!all.contains_key("db.client.operation.duration"), "{all:?}");
+    }
+    let mut none = all();
+    none.metrics = false;
+    assert!(histograms(none).is_empty());
+}
+
+/// The spans without a parent, and how many name one that was not sent.
+fn outermost(spans: &[Span]) -> (Vec<&Span>, usize) {
+    let ids: BTreeSet<&[u8]> = spans.iter().map(|s| &*s.span_id).collect();
+    let (outermost, below): (Vec<&Span>, Vec<&Span>) =
+        (spans.iter()).partition(|s| s.parent_span_id.is_empty());
+    let lost = below.iter().filter(|s| !ids.contains(&*s.parent_span_id));
+    (outermost, lost.count())
+}
+
+#[test]
+fn what_a_short_piece_begins_is_below_the_logical_call() {
+    const MS: u64 = 1_000_000;
+    // A piece of 7 begins 8, in a piece that is short; one of 8 begins 9, though 8 is short as a whole.
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 50 * MS)
+            .symbols(&shop_symbols(), 65_000, &[])
+            .push(Chunk::records(1, 0, MS).resume(0, 2, 7, true).exit(10, 2))
+            .push(
+                Chunk::records(2, 0, 10 * MS)
+                    .resume(0, 2, 7, false)
+                    .resume(10, 3, 8, true)
+                    .resume(10, 4, 9, true)
+                    .exit(10, 4)
+                    .end(10, 3, 8)
+                    .exit(10, 2)
+                    .complete(4, 9, 20 * MS, false)
+                    .complete(2, 7, 25 * MS, false),
+            ),
+    );
+    let mut options = all();
+    options.selection.min = MS;
+    let spans = spans(&sent(&trace, options));
+    let (outermost, lost) = outermost(&spans);
+    assert_eq!((spans.len(), outermost.len(), lost), (2, 1, 0), "{spans:?}");
+    let below = spans.iter().find(|s| !s.parent_span_id.is_empty()).unwrap();
+    assert_eq!(below.parent_span_id, outermost[0].span_id);
+    assert_eq!(below.trace_id, outermost[0].trace_id);
+}
+
+#[test]
+fn depth_holds_for_logical_calls_and_what_they_go_on_with() {
+    const MS: u64 = 1_000_000;
+    let nested = |chunk: Chunk, call| chunk.resume(10, 2, call, true);
+    let chunk = (1..=6).fold(Chunk::records(1, 0, MS), nested);
+    let chunk = (1..=6).fold(chunk, |chunk, _| chunk.exit(10, 2));
+    // The fifth goes on, with a call of its own.
+    let later = Chunk::records(2, 0, 10 * MS)
+        .resume(0, 2, 5, false)
+        .enter(10, 3)
+        .exit(MS, 3)
+        .end(10, 2, 5);
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 50 * MS)
+            .symbols(&shop_symbols(), 65_000, &[])
+            .push(chunk)
+            .push(later),
+    );
+    for (depth, whole, pieces) in [(2, 2, 2), (4, 4, 4), (5, 5, 6), (9, 6, 8)] {
+        let mut options = all();
+        options.selection.depth = Some(depth);
+        let spans = spans(&sent(&trace, options));
+        let is_whole = |span: &&Span| value(&span.attributes, "thread.id").is_none();
+        let (outermost, lost) = outermost(&spans);
+        assert_eq!((outermost.len(), lost), (1, 0), "depth {depth}");
+        let found = spans.iter().filter(is_whole).count();
+        assert_eq!(
+            (found, spans.len() - found),
+            (whole, pieces),
+            "depth {depth}"
+        );
+    }
+}
