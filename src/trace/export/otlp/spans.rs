@@ -955,15 +955,12 @@ impl Spans {
 
     /// How many calls lead to the last of a stack, itself included, of those that --filter takes. A piece lies as deep as its call.
     fn level(&self, stack: &[Frame]) -> usize {
-        let from = stack.iter().rposition(|frame| frame.piece.is_some());
-        let stack = &stack[from.unwrap_or(0)..];
-        stack
-            .iter()
-            .fold(0, |level, frame| self.level_after(level, frame))
+        (stack.iter()).fold(0, |level, frame| self.level_after(level, frame))
     }
 
     /// The same of a call in one that lies so deep.
     fn level_after(&self, level: usize, frame: &Frame) -> usize {
+        // One that begins here is known when its first piece ends.
         let call = frame.piece.map(|piece| piece.call);
         let known = call.and_then(|call| match self.origins.get(&call) {
             Some(origin) => Some(origin.level),
