@@ -131,6 +131,12 @@ impl Requests {
 
     /// Adds those of a trace.
     pub fn add(&mut self, trace: &Trace) {
+        self.wall = self.wall.saturating_add(trace.end());
+        let symbols = trace.symbols();
+        let is_one = |id, root| root || symbols.span(id).is_some_and(|rule| rule.kind.is_entry());
+        if !(symbols.iter()).any(|(id, symbol)| is_one(id, symbol.root)) {
+            return; // nothing in it is a request
+        }
         let mut visitor = Seen {
             into: self,
             rules: Vec::new(),
@@ -168,7 +174,6 @@ impl Requests {
             replay.segment(trace, &segment, &mut methods, &mut visitor);
             replay.turn_to(run);
         }
-        self.wall = self.wall.saturating_add(trace.end());
     }
 
     /// Nothing more comes.

@@ -95,7 +95,22 @@ pub(super) fn write(
 
 /// The same for programs.
 pub(super) fn to_json(args: &ReportArgs, requests: &Requests) -> Value {
-    let rows = shown(args, requests).into_iter().map(|(name, row)| {
+    rows_json(shown(args, requests).into_iter())
+}
+
+/// Rows that the page shows: those that take most time.
+const ON_PAGE: usize = 1_000;
+
+/// The same for the page.
+pub(super) fn all_json(requests: &Requests) -> Value {
+    let rows = requests.rows.iter().map(|(name, row)| (&**name, row));
+    let mut rows: Vec<(&str, &Row)> = rows.collect();
+    rows.sort_by_key(|(name, row)| (std::cmp::Reverse(row.total()), *name));
+    rows_json(rows.into_iter().take(ON_PAGE))
+}
+
+fn rows_json<'r>(rows: impl Iterator<Item = (&'r str, &'r Row)>) -> Value {
+    let rows = rows.map(|(name, row)| {
         let below = row.below.iter().map(|(what, sum)| {
             json!({ "what": &**what, "calls": sum.calls, "errors": sum.errors, "total_ns": sum.total })
         });
