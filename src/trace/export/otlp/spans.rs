@@ -5,8 +5,8 @@
 
 use super::measures::Measures;
 use super::proto::{
-    Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
-    Resource, Span, Status, Sum, Value, attribute, number, text,
+    Event, Gauge, Histogram, HistogramPoint, KeyValue, LogRecord, Metric, NumberPoint, Resource,
+    Span, Status, Sum, Value, attribute, number, text,
 };
 use super::{
     BATCH, Batch, METHODS, Options, logs_request, metrics_request, seconds, spans_request,
@@ -185,7 +185,7 @@ struct Logical {
     /// The logical call whose trace it is of.
     root: Option<u64>,
     parent: Option<SpanId>,
-    /// The logical call that began it in a piece which is no span.
+    /// The logical call that began it.
     above: Option<u64>,
     /// How many calls lead to it, itself included: of those that --filter takes.
     level: usize,
@@ -821,14 +821,9 @@ impl Spans {
         let frame = &stack[at];
         match (self.lane.call_at(at), frame.piece) {
             (Some(anchor), _) => anchor.span.span.to_be_bytes(),
-            (None, Some(piece)) if self.rule(frame.method).is_some() => self.logical_id(piece.call),
-            (None, _) => self.hashed_id(frame, at),
+            (None, Some(piece)) => self.logical_id(piece.call),
+            (None, None) => self.hashed_id(frame, at),
         }
-    }
-
-    /// Whether a call is a piece of one that is a span as a whole.
-    fn is_part(&self, call: &Call) -> bool {
-        call.piece.is_some() && self.rule(call.method).is_some()
     }
 
     fn hashed_id(&self, frame: &Frame, depth: usize) -> SpanId {
@@ -923,11 +918,32 @@ impl Spans {
         let context = self.lane.contexts.handed(self.lane.base + depth);
         match (context, nearest) {
             (Some(context), None) => Some(context.span.span.to_be_bytes()),
-            (Some(context), Some(at)) if self.lane.base + at < context.depth => {
+            (Some(context), Some(at))
+                if self.lane.base + at < context.depth || self.is_apart(&stack[at], context) =>
+            {
                 Some(context.span.span.to_be_bytes())
             }
             (_, at) => at.map(|at| self.span_id(stack, at)),
         }
+    }
+
+    /// Whether a piece runs in the context of another trace than its logical call is of.
+    fn is_apart(&self, frame: &Frame, context: &Anchor) -> bool {
+        let trace = context.span.trace.to_be_bytes();
+        frame
+            .piece
+            .is_some_and(|piece| self.logical_trace(piece.call) != trace)
+    }
+
+    /// The logical call that is the parent, where a piece of it is the nearest call of a stack.
+    fn above(
+        &self,
+        stack: &[Frame],
+        nearest: Option<usize>,
+        parent: Option<SpanId>,
+    ) -> Option<u64> {
+        let call = stack[nearest?].piece?.call;
+        (parent == Some(self.logical_id(call))).then_some(call)
     }
 
     fn rule(&self, method: MethodIx) -> Option<&Arc<SpanRule>> {
@@ -974,7 +990,7 @@ impl Spans {
         (self.options.selection.depth).is_some_and(|most| level > most as usize)
     }
 
-    /// The span that a logical call is below: of those that began it in pieces which are no spans, the nearest that is one as a whole.
+    /// The span that a logical call is below: of the logical calls around it the nearest that is long enough.
     fn parent_of_logical(&self, logical: &Logical) -> Option<SpanId> {
         let mut at = logical;
         for _ in 0..=ENDED {
@@ -1085,7 +1101,8 @@ impl Spans {
         };
         let nearest = self.nearest(stack, false).filter(|_| self.lane.wanted);
         let parent = self.parent(stack, stack.len(), nearest);
-        if let Some(depth) = nearest {
+        let above = self.above(stack, nearest, parent);
+        if let Some(depth) = nearest.filter(|_| above.is_none()) {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
             self.lane.begun.insert(at, (depth, call));
         }
@@ -1098,7 +1115,7 @@ impl Spans {
             trace,
             root: stack.first().and_then(|f| f.piece).map(|p| p.call),
             parent,
-            above: None,
+            above,
             level: self.level(stack) + own,
             begun,
             below: below || is_root,
@@ -1120,20 +1137,12 @@ impl Spans {
             if exported && at == depth {
                 continue;
             }
-            // A call that a piece has begun is one of the whole, which is longer.
-            let above = stack[depth].piece.map(|piece| piece.call);
-            let above = above.filter(|&outer| {
-                let context = self.lane.around(depth);
-                context.is_none_or(|c| c.span.trace.to_be_bytes() == self.logical_trace(outer))
-            });
-            let around = match above {
-                Some(_) => None,
-                None => self.nearest(&stack[..depth], false),
-            };
+            let around = self.nearest(&stack[..depth], false);
             let parent = self.parent(stack, depth, around);
+            let above = self.above(stack, around, parent);
             if let Some(logical) = self.logical.get_mut(&call).filter(|l| !l.over) {
                 (logical.parent, logical.above) = (parent, above);
-                if let Some(depth) = around {
+                if let Some(depth) = around.filter(|_| above.is_none()) {
                     let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
                     self.lane.begun.insert(at, (depth, call));
                 }
@@ -1224,7 +1233,7 @@ impl Spans {
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 let depth = self.options.selection.depth;
-                let stays = self.is_part(call) || self.fits(stack, time, depth);
+                let stays = call.piece.is_some() || self.fits(stack, time, depth);
                 self.hand_up(stack, stays);
             }
             return true;
@@ -1261,7 +1270,8 @@ impl Spans {
         if !self.lane.wanted || stack.is_empty() {
             return true;
         }
-        let is_part = self.is_part(call);
+        // The logical call is the span.
+        let is_part = call.piece.is_some();
         let exported = !is_part && self.fits(stack, time, self.options.selection.depth);
         // However deep it lies.
         let has_rule = self.rule(call.method).is_some();
@@ -1273,7 +1283,7 @@ impl Spans {
             self.hand_up(stack, exported || is_part);
         }
         let known = self.reach(call.method, Some(frame.id));
-        if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
+        if known.wanted && !is_part && call.outcome != Outcome::Running {
             let failed = call.outcome == Outcome::Error;
             known.count.add(call.total, failed, call.weight.into());
         }
@@ -1305,7 +1315,7 @@ impl Spans {
             }
             None => self.new_span_id(frame, around.len()).to_vec(),
         };
-        if around.is_empty() && call.piece.is_none() && self.is_root(call.method) {
+        if around.is_empty() && self.is_root(call.method) {
             span.kind = self.options.root_kind.number() as i32;
         }
         self.on_thread(&mut span);
@@ -1321,16 +1331,6 @@ impl Spans {
         }
         if exported {
             self.lane.contexts.note_child(self.lane.base + around.len());
-        }
-        if let Some(piece) = call.piece {
-            let whole = self.logical_id(piece.call);
-            parent = parent.or(Some(whole));
-            span.attributes
-                .push(number("weave.logical_call", piece.call));
-            span.links.push(Link {
-                trace_id: self.logical_trace(piece.call).to_vec(),
-                span_id: whole.to_vec(),
-            });
         }
         span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
         self.pending.push(Pending {
