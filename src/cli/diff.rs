@@ -397,8 +397,9 @@ impl View<'_> {
             self.limits,
             &self.wanted,
         );
-        if let Some(requests) = &self.requests {
-            value["requests"] = requests.json(self.filter, self.limit);
+        let requests = self.requests.as_ref();
+        if let Some(requests) = requests.and_then(|all| all.json(self.filter, self.limit)) {
+            value["requests"] = requests;
         }
         serde_json::to_writer_pretty(&mut *out, &value)?;
         writeln!(out)

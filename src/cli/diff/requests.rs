@@ -152,7 +152,7 @@ impl Compared {
     }
 
     /// The same for programs.
-    pub fn json(&self, filter: Option<&str>, limit: usize) -> Value {
+    pub fn json(&self, filter: Option<&str>, limit: usize) -> Option<Value> {
         let rows = self.rows(filter);
         let rows = rows.iter().take(limit).map(|of| {
             let [before, after] = of.sides.map(|row| {
@@ -170,6 +170,7 @@ impl Compared {
             });
             json!({ "name": of.name, "before": before, "after": after })
         });
-        rows.collect()
+        let rows: Vec<Value> = rows.collect();
+        (!rows.is_empty()).then(|| rows.into())
     }
 }
