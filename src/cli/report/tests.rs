@@ -1008,7 +1008,7 @@ fn one_request_is_a_tree_with_its_values() {
         .collect();
     assert_eq!(
         tree[0],
-        "trace 0000000000000000000000000000aaaa: 2.20 µs, 4 spans and 4 calls on 2 threads of one process"
+        "trace 0000000000000000000000000000aaaa: 2.14 µs, 4 spans and 4 calls on 2 threads of one process"
     );
     let column = tree[2].find("span or call").unwrap();
     let rows: Vec<String> = (tree[3..].iter())
