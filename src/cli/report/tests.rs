@@ -5,6 +5,8 @@ use crate::trace::testing::{
     Chunk, TraceBuilder, requests, sampled, shop, shop_symbols, shop_with_samples, valued,
     valued_symbols,
 };
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -1055,4 +1057,35 @@ fn requests_say_which_was_slowest_and_go_by_any_attribute() {
         "{text}"
     );
     assert!(text.contains("slowest  http.route"), "{text}");
+}
+
+#[test]
+fn the_page_has_the_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let shown = |name: &str, bytes: Vec<u8>| {
+        let file = dir.path().join(format!("{name}.html"));
+        let traces = [("t.wtrace", bytes)];
+        run(&traces, &format!("--html {}", file.display()), None)
+            .1
+            .unwrap();
+        let page = std::fs::read_to_string(file).unwrap();
+        let (_, block) = page.split_once("id=\"meta\">").unwrap();
+        let packed = STANDARD.decode(block.split_once('<').unwrap().0).unwrap();
+        let mut meta = vec![0; 1 << 20];
+        let len = libdeflater::Decompressor::new()
+            .deflate_decompress(&packed, &mut meta)
+            .unwrap();
+        serde_json::from_slice::<serde_json::Value>(&meta[..len]).unwrap()
+    };
+    let with = shown("with", requests().bytes());
+    let [row] = &**with["requests"].as_array().unwrap() else {
+        panic!("{with}");
+    };
+    assert_eq!(
+        (&row["name"], &row["requests"]),
+        (&"GET /orders/{id}".into(), &1.into())
+    );
+    assert_eq!(row["below"][0]["what"], "db");
+    let without = shown("without", shop().bytes());
+    assert!(without.get("requests").is_none());
 }

@@ -169,7 +169,7 @@ fn scope_of(pack: &str) -> Scope {
 
 fn spans_request(resource: &Resource, spans: Vec<spans::Ready>) -> Batch {
     let items = spans.len() as u64;
-    let mut groups: Vec<(Arc<str>, Vec<proto::Span>)> = Vec::new();
+    let mut groups: Vec<(Arc<str>, Vec<Vec<u8>>)> = Vec::new();
     for ready in spans {
         match groups.iter_mut().find(|(scope, _)| *scope == ready.scope) {
             Some((_, group)) => group.push(ready.span),

@@ -28,6 +28,7 @@ use crate::trace::metrics::{Reading, Unit, metric_of};
 use crate::trace::replay::{Replay, Run, Visitor};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
+use prost::Message;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -257,7 +258,8 @@ struct Pending {
 
 /// A span that waits to be sent, and the scope that it is of.
 pub(super) struct Ready {
-    pub span: Span,
+    /// Encoded: a span as its parts takes many times the memory.
+    pub span: Vec<u8>,
     pub scope: Arc<str>,
 }
 
@@ -1418,7 +1420,7 @@ impl Spans {
         self.exported += 1;
         if self.options.spans {
             let scope = known.map_or_else(|| "".into(), |known| Arc::clone(&known.scope));
-            let span = pending.span;
+            let span = pending.span.encode_to_vec();
             self.spans.push(Ready { span, scope });
         }
     }

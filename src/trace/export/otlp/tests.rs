@@ -45,6 +45,7 @@ fn spans(batches: &[Batch]) -> Vec<Span> {
     groups
         .flat_map(|g| g.scope_spans)
         .flat_map(|s| s.spans)
+        .map(|span| Span::decode(&*span).unwrap())
         .collect()
 }
 
@@ -1097,7 +1098,8 @@ fn spans_are_of_the_pack_that_their_rule_is_from() {
     let groups = requests.flat_map(|r| r.resource_spans);
     let mut by_scope: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for group in groups.flat_map(|g| g.scope_spans) {
-        let names = group.spans.into_iter().map(|span| span.name);
+        let spans = group.spans.iter();
+        let names = spans.map(|span| Span::decode(&**span).unwrap().name);
         let scope = group.scope.unwrap();
         assert_eq!(scope.version, env!("CARGO_PKG_VERSION"));
         by_scope.entry(scope.name).or_default().extend(names);
