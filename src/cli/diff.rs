@@ -2,6 +2,7 @@
 
 pub(super) mod json;
 mod limits;
+mod requests;
 mod show;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::trace::values::Condition;
 use crate::trace::window::parse_moment;
 use crate::trace::{Excludes, Moment, Options, Roots, Window, pattern};
 use limits::Limit;
+use requests::Compared;
 use std::cmp::Reverse;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -225,6 +227,19 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
         mappings: &mappings,
         symbols: &args.symbols,
     };
+    // Of requests there are no parts: their spans lie on many threads.
+    let has_parts = !(args.conditions.is_empty() && args.by.is_none())
+        || args.thread.is_some()
+        || args.min.is_some()
+        || args.from.is_some()
+        || args.until.is_some();
+    let requests = match has_parts {
+        true => None,
+        false => Some(Compared::new(
+            requests::side(&before, &reading)?,
+            requests::side(&after, &reading)?,
+        )),
+    };
     let (before, after) = (side(&before, &reading)?, side(&after, &reading)?);
     let wants = |method: &Method| match &args.filter {
         _ if method.of_value().is_some() != args.by.is_some() => false,
@@ -254,6 +269,8 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
         rows,
         wanted,
         by: args.by.as_deref(),
+        requests,
+        filter: args.filter.as_deref(),
         limits: &args.fail_on,
         limit,
         screen,
@@ -362,6 +379,9 @@ struct View<'a> {
     wanted: Vec<bool>,
     /// The value of which each has a row of its own.
     by: Option<&'a str>,
+    /// Where they are compared.
+    requests: Option<Compared>,
+    filter: Option<&'a str>,
     limits: &'a [Limit],
     limit: usize,
     screen: Screen,
@@ -370,13 +390,17 @@ struct View<'a> {
 impl View<'_> {
     fn json(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let rows = &self.rows[..self.limit.min(self.rows.len())];
-        let value = json::value(
+        let mut value = json::value(
             &self.comparison,
             self.sides,
             rows,
             self.limits,
             &self.wanted,
         );
+        let requests = self.requests.as_ref();
+        if let Some(requests) = requests.and_then(|all| all.json(self.filter, self.limit)) {
+            value["requests"] = requests;
+        }
         serde_json::to_writer_pretty(&mut *out, &value)?;
         writeln!(out)
     }

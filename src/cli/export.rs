@@ -9,6 +9,7 @@ use crate::trace::export::{self, Counts, Format, Selection, Weight};
 use crate::trace::window::parse_moment;
 use crate::trace::{Moment, Roots, Trace, Window, units};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +25,16 @@ use std::sync::Arc;
   weave export traces/ --to parquet -o calls.parquet        for DuckDB, Spark, pandas
   weave export a.wtrace --to chrome -o a.json --from 2s --until 3s --min 10us
   weave export a.wtrace --to otlp --endpoint http://localhost:4318
-  weave export weave-4711.wtrace --to otlp --follow         send as the program runs")]
+  weave export weave-4711.wtrace --to otlp --follow         send as the program runs
+  weave export --to otlp --follow -- java -jar app.jar      start the program, and send until it ends")]
 pub struct ExportArgs {
     /// Traces, or folders in which all *.wtrace are read
-    #[arg(value_name = "TRACE", required = true)]
+    #[arg(value_name = "TRACE", required_unless_present = "command")]
     traces: Vec<PathBuf>,
+
+    /// With --to otlp --follow: the program to start, whose traces are sent; TRACE is then a folder that they are kept in
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
 
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -140,6 +146,7 @@ impl ExportArgs {
     fn exported(&self) -> otlp::Exported<'_> {
         otlp::Exported {
             traces: &self.traces,
+            command: &self.command,
             symbols: &self.symbols,
             mapping: &self.mapping,
             selection: self.selection(),
@@ -183,6 +190,9 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
         }
         return otlp::run(&args.otlp, args.exported());
     };
+    if !args.command.is_empty() {
+        return Err(Error::usage("a command requires --to otlp --follow"));
+    }
     if args.otlp.is_used() {
         return Err(Error::usage(
             "--endpoint, --follow and other OpenTelemetry options require --to otlp",

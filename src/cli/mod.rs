@@ -15,6 +15,7 @@ mod messages;
 mod otlp;
 mod packs;
 mod plan;
+mod program;
 pub mod report;
 mod rules;
 mod runtime;

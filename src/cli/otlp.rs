@@ -1,37 +1,35 @@
 //! `weave export --to otlp`: the calls of traces to an OpenTelemetry Collector, at rest or while they are recorded.
 
+mod follow;
+
 use super::rules::read_mapping;
 use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::maps_of;
 use crate::printable::printable;
 use crate::trace::counted::{left_out, unrecorded};
 use crate::trace::export::Selection;
 use crate::trace::export::otlp::{
     self, Batch, Config, Kind as SpanKind, Options, Protocol, Sender, Sent,
 };
-use crate::trace::tail::{Role, Tail};
-use crate::trace::units::{count, counted, parse_duration, parse_size};
-use crate::trace::{Moment, Trace, Window};
+use crate::trace::units::{counted, parse_duration, parse_size};
+use crate::trace::{Trace, Window};
 use indicatif::ProgressBar;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+/// How long to try when the Collector does not answer, and where a container's end waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_OF_COMMAND: Duration = Duration::from_secs(5);
 /// Calls shorter than this are no spans by default: one millisecond.
 const MIN: u64 = 1_000_000;
 /// Levels of calls that are spans by default.
 const DEPTH: u32 = 16;
-/// Spans that make no whole request wait so long for more.
-const LINGER: Duration = Duration::from_secs(1);
 /// Pauses between two looks at a trace.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
-/// The pause where nobody waits for what is read.
-const NEWS: Duration = Duration::from_millis(20);
-/// Spans that make a request.
-const BATCH: usize = 512;
 
 /// What goes with `--to otlp`.
 #[derive(clap::Args, Debug)]
@@ -61,7 +59,7 @@ pub struct OtlpArgs {
     #[arg(long, value_enum, value_name = "KIND", default_value_t = RootKind::Server)]
     root_kind: RootKind,
 
-    /// Send while the program runs, until it ends; takes one trace or process id
+    /// Send while the program runs, until it ends; takes one trace or process id, or starts the command behind --
     #[arg(long)]
     follow: bool,
 
@@ -69,9 +67,10 @@ pub struct OtlpArgs {
     #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
     buffer: u64,
 
-    /// How long to try when the Collector does not answer; with --follow, after the program has ended
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
-    patience: u64,
+    /// How long to try when the Collector does not answer; with --follow, after the program has ended [default: 60s, of a
+    /// command 5s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    patience: Option<u64>,
 
     /// With --follow, how often metrics are sent [default: OTEL_METRIC_EXPORT_INTERVAL, or 60s]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
@@ -112,20 +111,69 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// The name of this machine, on which a process that is followed runs.
-fn host_name() -> Option<(String, String)> {
-    #[cfg(unix)]
-    let name = {
-        let mut name = [0u8; 256];
-        // SAFETY: the call writes at most so many bytes there; the last stays zero.
-        let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-        let end = name.iter().position(|&b| b == 0).unwrap_or(0);
-        (failed == 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+/// This machine, on which a process that is followed runs.
+fn host() -> Vec<(String, String)> {
+    let host = host_of_system();
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    // The conventions' words.
+    let os = if os == "macos" { "darwin" } else { os };
+    let arch = match arch {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "x86",
+        arch => arch,
     };
-    #[cfg(not(unix))]
-    let name = environment("COMPUTERNAME");
-    let name = name.filter(|name| !name.is_empty())?;
-    Some(("host.name".to_owned(), name))
+    let all = [
+        ("host.name", host.name),
+        ("host.arch", Some(arch.to_owned())),
+        ("os.type", Some(os.to_owned())),
+        ("os.description", host.description),
+    ];
+    let all = all
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    all.filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+struct Host {
+    name: Option<String>,
+    /// The system and its version.
+    description: Option<String>,
+}
+
+#[cfg(unix)]
+fn host_of_system() -> Host {
+    let text = |part: &[libc::c_char]| {
+        let bytes: Vec<u8> = part
+            .iter()
+            .map(|&c| c as u8)
+            .take_while(|&b| b != 0)
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    // SAFETY: plain data, which the call fills.
+    let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: it lives as long as the call.
+    if unsafe { libc::uname(&raw mut names) } != 0 {
+        return Host {
+            name: None,
+            description: None,
+        };
+    }
+    Host {
+        name: Some(text(&names.nodename)),
+        description: Some(format!("{} {}", text(&names.sysname), text(&names.release))),
+    }
+}
+
+#[cfg(not(unix))]
+fn host_of_system() -> Host {
+    Host {
+        name: environment("COMPUTERNAME"),
+        description: environment("OS"),
+    }
 }
 
 fn environment(name: &str) -> Option<String> {
@@ -141,6 +189,7 @@ impl OtlpArgs {
             || self.service.is_some()
             || self.follow
             || self.interval.is_some()
+            || self.patience.is_some()
     }
 
     fn config(&self) -> Result<Config> {
@@ -205,6 +254,8 @@ impl OtlpArgs {
 /// What is exported, as the arguments of all formats say it.
 pub struct Exported<'a> {
     pub traces: &'a [PathBuf],
+    /// The program that is started, and whose traces are followed; nothing where they are there.
+    pub command: &'a [OsString],
     pub symbols: &'a [PathBuf],
     pub mapping: &'a [PathBuf],
     /// What of any trace; the window is one of each trace.
@@ -221,6 +272,19 @@ pub fn run(args: &OtlpArgs, mut exported: Exported<'_>) -> Result<u8> {
     let selection = std::mem::take(&mut exported.selection);
     let options = args.options(selection, exported.min)?;
     let stop = Arc::new(AtomicU32::new(0));
+    let patience = |usual: Duration| args.patience.map_or(usual, Duration::from_nanos);
+    if !exported.command.is_empty() {
+        if !args.follow {
+            return Err(Error::usage("a command requires --follow"));
+        }
+        let job = Job {
+            exported,
+            sender,
+            patience: patience(PATIENCE_OF_COMMAND),
+            stop: &stop,
+        };
+        return job.command(options, args.interval()?);
+    }
     let asked = Arc::clone(&stop);
     ctrlc::set_handler(move || {
         asked.fetch_add(1, Ordering::Relaxed);
@@ -229,7 +293,7 @@ pub fn run(args: &OtlpArgs, mut exported: Exported<'_>) -> Result<u8> {
     let job = Job {
         exported,
         sender,
-        patience: Duration::from_nanos(args.patience),
+        patience: patience(PATIENCE),
         stop: &stop,
     };
     match args.follow {
@@ -314,84 +378,17 @@ impl Job<'_> {
         self.end()
     }
 
-    fn follow(self, options: Options, interval: Duration) -> Result<u8> {
-        let [arg] = self.exported.traces else {
-            return Err(Error::usage("--follow takes one trace, or one process id"));
-        };
-        let path: PathBuf = traces::live(arg)?;
-        let mut tail = Tail::open(&path, Role::Consumer)?;
-        for map in self.exported.symbols {
-            for bytes in maps_of(map)? {
-                tail.add_symbols(&bytes)
-                    .map_err(|e| e.in_artifact(map.display().to_string()))?;
-            }
-        }
-        let mut options = options;
-        let window = self.exported.window;
-        if let (Some(Moment::BeforeEnd(_)), _) | (_, Some(Moment::BeforeEnd(_))) =
-            (window.from, window.until)
-        {
-            return Err(Error::usage(
-                "--follow does not know the trace's end: --from and --until take times since its start, or a clock's",
-            ));
-        }
-        options.selection = (options.selection).within(&window, tail.header().origin, tail.end());
-        options.resource.splice(0..0, host_name());
-        let mut session = otlp::session(tail.header(), options, self.mappings()?);
-        // The program goes on, whatever the Collector does: what finds no room is counted.
-        let mut push = |batch| {
-            self.sender.push(batch);
-            true
-        };
-        let (mut sent, mut measured) = (Instant::now(), Instant::now());
-        let mut pause = PAUSES.0;
-        while self.stops() == 0 && !tail.is_done() {
-            let turn = tail.turn(&mut session)?;
-            let lingered = sent.elapsed() >= LINGER;
-            session.drain(if lingered { 1 } else { BATCH }, &mut push);
-            if lingered {
-                sent = Instant::now();
-            }
-            if measured.elapsed() >= interval {
-                measured = Instant::now();
-                session.measure(tail.end(), &mut push);
-            }
-            pause = match (turn.more, turn.news) {
-                (true, _) => Duration::ZERO,
-                // Somebody may wait for chunks.
-                (_, true) if tail.consumes() => PAUSES.0,
-                (_, true) => NEWS,
-                _ => (pause * 2).clamp(PAUSES.0, PAUSES.1),
-            };
-            self.sender.run(pause);
-            self.tell();
-        }
-        if tail.is_done() {
-            session.finish(tail.end(), &mut push);
-        } else {
-            session.drain(1, &mut push);
-            session.measure(tail.end(), &mut push);
-        }
-        if !self.exported.quiet {
-            let (read, lost) = (counted(tail.records(), "record"), count(tail.header().lost));
-            let _ = writeln!(io::stderr(), "{read} read, {lost} lost");
-        }
-        if tail.overtaken() > 0 {
-            let lost = counted(tail.overtaken(), "segment");
-            let _ = writeln!(
-                io::stderr(),
-                "weave: {lost} overwritten before they were read"
-            );
-        }
-        tail.close()?;
-        self.end()
-    }
-
     /// Waits until all is sent, or nobody answers any more.
     fn end(self) -> Result<u8> {
-        let (asked, begun) = (self.stops(), Instant::now());
+        let asked = self.stops();
+        self.end_unless(&|job| job.stops() > asked)
+    }
+
+    /// The same, until somebody asks to stop.
+    fn end_unless(self, is_asked: &dyn Fn(&Self) -> bool) -> Result<u8> {
+        let begun = Instant::now();
         while !self.sender.is_idle()
-            && self.stops() == asked
+            && !is_asked(&self)
             && self.sender.silence().min(begun.elapsed()) < self.patience
         {
             self.sender.run(PAUSES.0);

@@ -4,6 +4,7 @@ mod calls;
 mod json;
 mod page;
 mod process;
+mod request;
 mod requests;
 mod table;
 mod tree;
@@ -18,11 +19,12 @@ use crate::pipeline::{Access, Output, maps_of};
 use crate::printable::printable;
 use crate::trace::methods::{Method, split_label};
 use crate::trace::query::{Query, Wants};
+use crate::trace::request::{Asked, Finder, Request};
 use crate::trace::requests::Requests;
 use crate::trace::values::Condition;
 use crate::trace::window::parse_moment;
 use crate::trace::{
-    Analysis, Analyzer, Excludes, Moment, Options, Roots, Window, flame, pattern, units,
+    Analysis, Analyzer, Excludes, Moment, Options, Roots, Trace, Window, flame, pattern, units,
 };
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -42,6 +44,7 @@ const LIMIT: usize = 30;
   weave report a.wtrace --tree --thread main         the call tree of a thread
   weave report a.wtrace --exceptions --threads
   weave report a.wtrace --requests                   requests by route, and what they wait for
+  weave report traces/ --request 4bf92f35            one of them, whole: over threads and services
   weave report a.wtrace --calls --where 'sql=*orders*'   the slowest such calls, one by one
   weave report a.wtrace --by sql                     a row for each value that rules `record`
   weave report a.wtrace --flame flame.svg            open it in a browser
@@ -59,6 +62,11 @@ pub struct ReportArgs {
     /// Show requests by their names: how many, how long, and where their time goes; rules say what is one (`span`, `root`)
     #[arg(long, help_heading = "Views", conflicts_with_all = ["flame", "html", "from", "until", "min", "thread"])]
     pub requests: bool,
+
+    /// Show one request, whole, over threads and traces: of this trace id, or of the only one with these first digits
+    #[arg(long, value_name = "ID", value_parser = Asked::parse, help_heading = "Views",
+          conflicts_with_all = ["flame", "html", "from", "until", "thread", "requests"])]
+    pub request: Option<Asked>,
 
     /// Show a line for each thread
     #[arg(long, help_heading = "Views")]
@@ -102,7 +110,8 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "Views")]
     pub json: bool,
 
-    /// In the table, a row for each method and value of this name; rules ask for values with `record`
+    /// In the table, a row for each method and value of this name; rules ask for values with `record`. With --requests, a row
+    /// for each value of the requests' own
     #[arg(long, value_name = "NAME", conflicts_with_all = ["calls", "tree", "threads", "process", "exceptions", "flame", "html"])]
     pub by: Option<String>,
 
@@ -257,7 +266,7 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
         .collect::<Result<Vec<_>>>()?;
     let mappings = Arc::new(mappings);
     let mut analyzer = Analyzer::new(args.options(&mappings));
-    let mut requests = args.requests.then(Requests::default);
+    let mut requests = (args.requests).then(|| Requests::by(args.by.as_deref()));
     let mut failed = Vec::new();
     let mut kept = Vec::new();
     for parts in &files {
@@ -275,7 +284,7 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
                 if let Some(requests) = &mut requests {
                     requests.add(&trace);
                 }
-                if args.html.is_some() {
+                if args.html.is_some() || args.request.is_some() {
                     kept.push(trace);
                 }
             }
@@ -292,8 +301,13 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     if let Some(requests) = &mut requests {
         requests.finish();
     }
+    let request = match &args.request {
+        None => None,
+        Some(asked) => Some(whole(args, asked, &kept, &mappings)?),
+    };
     let view = View {
         requests,
+        request,
         ..View::new(args, analysis, screen)
     };
     if let Some(path) = &args.flame {
@@ -316,6 +330,20 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     ))
 }
 
+/// The request that is asked for.
+fn whole(
+    args: &ReportArgs,
+    asked: &Asked,
+    traces: &[Trace],
+    mappings: &[Mapping],
+) -> Result<Request> {
+    let mut finder = Finder::new(asked.find(traces)?, args.min.unwrap_or(0), mappings);
+    for (number, trace) in traces.iter().enumerate() {
+        finder.add(number, trace);
+    }
+    Ok(finder.finish())
+}
+
 /// What is asked of single calls.
 fn query(args: &ReportArgs, mappings: &Arc<Vec<Mapping>>) -> Query {
     let wants = args.filter.clone().map(|filter| {
@@ -331,7 +359,7 @@ fn query(args: &ReportArgs, mappings: &Arc<Vec<Mapping>>) -> Query {
     };
     Query {
         conditions: args.conditions.clone(),
-        by: args.by.clone(),
+        by: args.by.clone().filter(|_| !args.requests),
         calls: args.calls.then_some(calls),
         wants,
     }
@@ -352,6 +380,7 @@ struct View<'a> {
     screen: Screen,
     /// If they were asked for.
     requests: Option<Requests>,
+    request: Option<Request>,
 }
 
 impl<'a> View<'a> {
@@ -371,6 +400,7 @@ impl<'a> View<'a> {
             wanted,
             screen,
             requests: None,
+            request: None,
         }
     }
 
@@ -389,6 +419,9 @@ impl<'a> View<'a> {
         if let Some(found) = &self.requests {
             requests::write(args, found, out, self.screen)?;
         }
+        if let Some(found) = &self.request {
+            request::write(self, found, out)?;
+        }
         if args.threads {
             self.threads(out)?;
         }
@@ -405,6 +438,7 @@ impl<'a> View<'a> {
             self.calls(out)?;
         }
         if !(args.requests
+            || args.request.is_some()
             || args.threads
             || args.calls
             || args.process

@@ -37,6 +37,7 @@ pub mod pattern;
 pub mod query;
 pub mod regular;
 pub mod replay;
+pub mod request;
 pub mod requests;
 pub mod roots;
 pub mod summary;

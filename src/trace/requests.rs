@@ -35,6 +35,8 @@ pub struct Requests {
     pub rows: BTreeMap<String, Row>,
     /// Nanoseconds that the traces take together.
     pub wall: u64,
+    /// The attribute that they are told apart by; none for their names.
+    by: Option<String>,
 }
 
 /// Requests of one name.
@@ -48,6 +50,8 @@ pub struct Row {
     pub below: BTreeMap<Arc<str>, Below>,
     /// What some request asks for again and again.
     pub repeated: Option<Repeated>,
+    /// The one that took longest, of those with a trace id: how long, and the id.
+    pub slowest: Option<(u64, u128)>,
 }
 
 /// Spans below requests.
@@ -113,9 +117,26 @@ impl Row {
     }
 }
 
+/// The name of the row of requests that have no such attribute.
+const WITHOUT: &str = "(none)";
+
 impl Requests {
+    /// Requests that are told apart by a value of their entry spans; by their names where none is said.
+    pub fn by(attribute: Option<&str>) -> Requests {
+        Requests {
+            by: attribute.map(str::to_owned),
+            ..Requests::default()
+        }
+    }
+
     /// Adds those of a trace.
     pub fn add(&mut self, trace: &Trace) {
+        self.wall = self.wall.saturating_add(trace.end());
+        let symbols = trace.symbols();
+        let is_one = |id, root| root || symbols.span(id).is_some_and(|rule| rule.kind.is_entry());
+        if !(symbols.iter()).any(|(id, symbol)| is_one(id, symbol.root)) {
+            return; // nothing in it is a request
+        }
         let mut visitor = Seen {
             into: self,
             rules: Vec::new(),
@@ -124,6 +145,7 @@ impl Requests {
             open_spans: OpenSpans::default(),
             entries: entries(trace),
             open: FxHashMap::default(),
+            traces: FxHashMap::default(),
             ended: FxHashMap::default(),
             logical: FxHashMap::default(),
             staying: FxHashMap::default(),
@@ -154,7 +176,6 @@ impl Requests {
             replay.segment(trace, &segment, &mut methods, &mut visitor);
             replay.turn_to(run);
         }
-        self.wall = self.wall.saturating_add(trace.end());
     }
 
     /// Nothing more comes.
@@ -267,6 +288,8 @@ struct Seen<'r> {
     /// The entry span of each span.
     entries: FxHashMap<u64, u64>,
     open: FxHashMap<Key, Open>,
+    /// The trace ids of entry spans that are open.
+    traces: FxHashMap<u64, u128>,
     /// The names of requests that have ended.
     ended: FxHashMap<u64, Arc<str>>,
     /// Requests that run in pieces: when they began, and their values.
@@ -323,7 +346,13 @@ impl Seen<'_> {
         let open = self.open.remove(&key).unwrap_or_default();
         let rule = known.rule.as_deref();
         let failure = rule.and_then(|rule| contexts::failure(rule, values));
-        let name = rule.and_then(|rule| contexts::name(rule, values));
+        let name = match &self.into.by {
+            None => rule.and_then(|rule| contexts::name(rule, values)),
+            Some(by) => {
+                let value = values.iter().find(|value| *value.name == **by);
+                Some(value.map_or_else(|| WITHOUT.to_owned(), |value| value.text().into_owned()))
+            }
+        };
         let name = name.map_or_else(|| known.label.to_string(), |name| printable(&name));
         let failed = failed || failure.is_some();
         if let Key::Span(entry) = key
@@ -331,7 +360,15 @@ impl Seen<'_> {
         {
             self.ended.insert(entry, name.as_str().into());
         }
-        self.row(name).add(took, failed, open);
+        let trace = match key {
+            Key::Span(entry) => self.traces.remove(&entry),
+            _ => None,
+        };
+        let row = self.row(name);
+        row.add(took, failed, open);
+        if let Some(trace) = trace.filter(|_| row.slowest.is_none_or(|(most, _)| most < took)) {
+            row.slowest = Some((took, trace));
+        }
     }
 
     fn span_ends(
@@ -414,6 +451,9 @@ impl Visitor for Seen<'_> {
         let is_entry = self.known(method).is_some_and(|known| known.is_entry());
         let contexts = self.contexts.entry(self.thread).or_default();
         contexts.begin(span, depth);
+        if is_entry && self.traces.len() < MAX_OPEN {
+            self.traces.insert(span.span, span.trace);
+        }
         self.open_spans.begin(span, is_entry);
     }
 
@@ -588,6 +628,22 @@ mod tests {
             .collect();
         assert_eq!(below, [("db", 6)]);
         assert_eq!(row.repeated, None);
+        assert_eq!(row.slowest, Some((2_040, 0xaaaa)));
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_any_value_of_theirs() {
+        let trace = Trace::from_bytes("t.wtrace", testing::requests().bytes()).unwrap();
+        for (by, name) in [
+            ("http.route", "/orders/{id}"),
+            ("http.response.status_code", "503"),
+            ("other", "(none)"),
+        ] {
+            let mut requests = Requests::by(Some(by));
+            requests.add(&trace);
+            let names: Vec<&str> = requests.rows.keys().map(|name| &**name).collect();
+            assert_eq!(names, [name], "{by}");
+        }
     }
     #[test]
     fn a_span_that_goes_on_ends_where_it_is_completed() {

@@ -303,6 +303,11 @@ impl Tail {
         self.is_done
     }
 
+    /// Whether a process still holds the trace's lock.
+    pub fn is_written(&self) -> bool {
+        lock::has_writer(&self.file)
+    }
+
     /// One step, short enough for a heartbeat between two.
     ///
     /// # Errors

@@ -10,6 +10,8 @@ mod debugging;
 mod exports;
 mod failures;
 mod folders;
+#[cfg(unix)]
+mod followed;
 mod hooks;
 mod ids;
 #[path = "../support/jdk.rs"]

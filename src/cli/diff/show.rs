@@ -260,6 +260,9 @@ impl View<'_> {
             let hidden = counted(hidden as u64, noun);
             writeln!(out, "and {hidden} more (--limit 0 shows all)")?;
         }
+        if let Some(requests) = &self.requests {
+            requests.text(self.filter, self.limit, out, self.screen)?;
+        }
         if !self.limits.is_empty() {
             writeln!(out)?;
         }
@@ -338,6 +341,9 @@ impl View<'_> {
         let hidden = self.rows.len().saturating_sub(self.limit);
         if hidden > 0 {
             writeln!(out, "\nand {} more", counted(hidden as u64, "method"))?;
+        }
+        if let Some(requests) = &self.requests {
+            requests.markdown(self.filter, self.limit, out, escape)?;
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! What people see, over traces made for the purpose.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, sampled, shop, shop_symbols, valued_symbols};
+use crate::trace::testing::{
+    Chunk, TraceBuilder, requests, sampled, shop, shop_symbols, valued_symbols,
+};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -421,4 +423,45 @@ fn estimates_are_marked_and_a_side_that_is_not_sampled_is_told() {
         (&place["after"]["calls"], &place["differs"]),
         (&200.into(), &false.into())
     );
+}
+
+#[test]
+fn requests_are_compared_by_name() {
+    let traced = || vec![requests().bytes(), requests().bytes()];
+    let (text, _) = shown([&traced(), &traced()[..1]], &[]);
+    let rows: Vec<&str> = text
+        .lines()
+        .skip_while(|l| !l.starts_with("requests"))
+        .collect();
+    let words = |row: &str| row.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rows: Vec<String> = rows.into_iter().map(words).collect();
+    assert_eq!(
+        rows,
+        [
+            "requests failed p50 p90 p99 request",
+            // One a run, and as long on both sides.
+            "1 100.0% 2.04 µs 2.04 µs 2.04 µs GET /orders/{id}",
+        ]
+    );
+    let (text, _) = shown([&traced(), &side(100, 1)], &["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let [row] = &**json["requests"].as_array().unwrap() else {
+        panic!("{json}");
+    };
+    assert_eq!(
+        (&row["name"], &row["after"]),
+        (&"GET /orders/{id}".into(), &().into())
+    );
+    assert_eq!(
+        (&row["before"]["requests"], &row["before"]["errors"]),
+        (&2.into(), &2.into())
+    );
+    let (text, _) = shown([&side(100, 1), &traced()], &["--format", "markdown"]);
+    assert!(
+        text.contains("| request | requests |") && text.contains("| GET /orders/{id} | - → 1 |"),
+        "{text}"
+    );
+    // Of a part of the calls nothing is known of requests.
+    let (text, _) = shown([&traced(), &traced()], &["--min", "1ms"]);
+    assert!(!text.contains("GET /orders"), "{text}");
 }

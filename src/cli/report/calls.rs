@@ -62,11 +62,11 @@ fn outcome(call: &Listed) -> &'static str {
 }
 
 impl View<'_> {
-    fn thread_of(&self, call: &Listed) -> &str {
+    /// The name of a trace's thread.
+    pub(super) fn thread_of(&self, process: usize, thread: u32) -> &str {
         // Threads are in the order of traces and numbers.
         let threads = &self.analysis.threads;
-        let at =
-            threads.binary_search_by_key(&(call.process, call.thread), |t| (t.process, t.number));
+        let at = threads.binary_search_by_key(&(process, thread), |t| (t.process, t.number));
         at.map_or("", |at| threads[at].name.as_str())
     }
 
@@ -103,7 +103,7 @@ impl View<'_> {
             cells.extend(logical.then(|| active.into()));
             cells.extend(many.then(|| (call.process + 1).to_string().into()));
             cells.extend(sampled.then(|| count(call.weight.into()).into()));
-            let thread = match printable(self.thread_of(call)) {
+            let thread = match printable(self.thread_of(call.process, call.thread)) {
                 name if name.is_empty() => call.thread.to_string(),
                 name => cut_middle(&name, THREAD),
             };
@@ -168,7 +168,7 @@ impl View<'_> {
             Call {
                 trace: call.process,
                 thread: call.thread,
-                thread_name: self.thread_of(call),
+                thread_name: self.thread_of(call.process, call.thread),
                 label: &self.labels[call.method as usize],
                 type_name: symbol.map(|s| &*s.type_name),
                 method: symbol.map(|s| &*s.method),

@@ -1,7 +1,7 @@
 //! The report as JSON; `docs/report.md` has the schema.
 
 use super::calls::Call;
-use super::{View, requests};
+use super::{View, request, requests};
 use crate::error::Error;
 use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::methods::split_label;
@@ -34,6 +34,8 @@ pub(super) struct Report<'a> {
     unlisted_calls: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     requests: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<serde_json::Value>,
 }
 
 /// The part of a trace that was looked at.
@@ -226,6 +228,7 @@ impl View<'_> {
                 .map(|calls| self.analysis.fitting - calls.len() as u64),
             calls,
             requests: (self.requests.as_ref()).map(|found| requests::to_json(self.args, found)),
+            request: (self.request.as_ref()).map(|found| request::to_json(self, found)),
             ..self.document(&rows[..self.limit(rows.len())], failed)
         };
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -266,6 +269,7 @@ impl View<'_> {
             calls: None,
             unlisted_calls: None,
             requests: None,
+            request: None,
         }
     }
 

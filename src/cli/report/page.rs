@@ -10,6 +10,7 @@ use crate::trace::diff::{Judgement, compare};
 use crate::trace::export::{self, Selection};
 use crate::trace::metrics::Series;
 use crate::trace::page::{self, Calls};
+use crate::trace::requests::Requests;
 use crate::trace::{Roots, Trace};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -69,6 +70,12 @@ impl View<'_> {
         meta["threads"] = self.json_cpu_times().map_err(|e| failure(e.into()))?;
         let tree = &self.analysis.tree;
         meta["tree"] = page::tree(tree, &self.visible(), &mut calls, &self.labels, &[]);
+        let mut requests = Requests::default();
+        traces.iter().for_each(|trace| requests.add(trace));
+        requests.finish();
+        if !requests.rows.is_empty() {
+            meta["requests"] = super::requests::all_json(&requests);
+        }
         if !args.compare.is_empty() {
             self.compare(&mut meta, &mut calls, mappings)?;
         }

@@ -10,6 +10,9 @@ use crate::trace::units::{count, duration};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
+/// Digits of a trace id that tell it from all others of some traces.
+const DIGITS: usize = 12;
+
 /// The rows that are shown, those whose requests take most time first.
 fn shown<'r>(args: &ReportArgs, requests: &'r Requests) -> Vec<(&'r str, &'r Row)> {
     let fits = |name: &str| (args.filter.as_ref()).is_none_or(|p| pattern::matches(p, name));
@@ -52,8 +55,10 @@ pub(super) fn write(
             "no requests: rules say what is one (`span = \"server\"`, `root = true`)"
         );
     }
-    let heads = ["requests", "errors", "rate", "p50", "p90", "p99", "max"];
-    let mut columns = Columns::new(heads.to_vec()).spare(&["max", "p90", "rate"]);
+    let has_ids = rows.iter().any(|(_, row)| row.slowest.is_some());
+    let mut heads = vec!["requests", "errors", "rate", "p50", "p90", "p99", "max"];
+    heads.extend(has_ids.then_some("slowest"));
+    let mut columns = Columns::new(heads).spare(&["max", "p90", "rate", "slowest"]);
     let seconds = requests.wall.max(1) as f64 / 1e9;
     for (name, row) in &rows {
         let calls = row.durations.len() as u64;
@@ -63,6 +68,10 @@ pub(super) fn write(
             format!("{:.1}/s", calls as f64 / seconds),
         ];
         cells.extend([0.5, 0.9, 0.99, 1.0].map(|share| duration(row.quantile(share))));
+        // What `--request` takes.
+        let slowest = row.slowest.map(|(_, trace)| format!("{trace:032x}"));
+        let digits = slowest.map_or_else(String::new, |id| id[..DIGITS].to_owned());
+        cells.extend(has_ids.then_some(digits));
         let name = match below(row) {
             parts if parts.is_empty() => (*name).to_owned(),
             parts => format!("{name}  ({parts})"),
@@ -70,7 +79,7 @@ pub(super) fn write(
         columns.row(cells.into_iter().map(Cell::from).collect(), name);
     }
     let cut = |text: &str, room: usize| text.chars().take(room).collect();
-    columns.write(out, "request", screen, cut)?;
+    columns.write(out, args.by.as_deref().unwrap_or("request"), screen, cut)?;
     for (name, row) in &rows {
         if let Some(repeated) = &row.repeated {
             writeln!(
@@ -86,7 +95,22 @@ pub(super) fn write(
 
 /// The same for programs.
 pub(super) fn to_json(args: &ReportArgs, requests: &Requests) -> Value {
-    let rows = shown(args, requests).into_iter().map(|(name, row)| {
+    rows_json(shown(args, requests).into_iter())
+}
+
+/// Rows that the page shows: those that take most time.
+const ON_PAGE: usize = 1_000;
+
+/// The same for the page.
+pub(super) fn all_json(requests: &Requests) -> Value {
+    let rows = requests.rows.iter().map(|(name, row)| (&**name, row));
+    let mut rows: Vec<(&str, &Row)> = rows.collect();
+    rows.sort_by_key(|(name, row)| (std::cmp::Reverse(row.total()), *name));
+    rows_json(rows.into_iter().take(ON_PAGE))
+}
+
+fn rows_json<'r>(rows: impl Iterator<Item = (&'r str, &'r Row)>) -> Value {
+    let rows = rows.map(|(name, row)| {
         let below = row.below.iter().map(|(what, sum)| {
             json!({ "what": &**what, "calls": sum.calls, "errors": sum.errors, "total_ns": sum.total })
         });
@@ -103,6 +127,7 @@ pub(super) fn to_json(args: &ReportArgs, requests: &Requests) -> Value {
             "max_ns": row.quantile(1.0),
             "below": below.collect::<Vec<_>>(),
             "repeated": repeated,
+            "slowest": row.slowest.map(|(_, trace)| format!("{trace:032x}")),
         })
     });
     Value::Array(rows.collect())

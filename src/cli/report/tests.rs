@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::trace::testing::{
-    Chunk, TraceBuilder, sampled, shop, shop_symbols, shop_with_samples, valued, valued_symbols,
+    Chunk, TraceBuilder, requests, sampled, shop, shop_symbols, shop_with_samples, valued,
+    valued_symbols,
 };
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use clap::Parser;
 
 #[derive(Parser)]
@@ -995,4 +998,94 @@ fn a_window_and_roots_are_told_and_count() {
         !text.contains("Main.main") && text.contains("Orders.place"),
         "{text}"
     );
+}
+
+#[test]
+fn one_request_is_a_tree_with_its_values() {
+    let traces = [("t.wtrace", requests().bytes())];
+    let text = shown(&traces, "--request 0000-0000");
+    let tree: Vec<&str> = text
+        .lines()
+        .skip_while(|l| !l.starts_with("trace "))
+        .collect();
+    assert_eq!(
+        tree[0],
+        "trace 0000000000000000000000000000aaaa: 2.14 µs, 4 spans and 4 calls on 2 threads of one process"
+    );
+    let column = tree[2].find("span or call").unwrap();
+    let rows: Vec<String> = (tree[3..].iter())
+        .map(|line| line.chars().skip(column).collect())
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "GET /orders/{id}  server  failed: 503  on thread 1",
+            "│  http.request.method=\"GET\" http.response.status_code=503 http.route=\"/orders/{id}\"",
+            "├─ web.Server.handle",
+            "│  ├─ SELECT 1  client",
+            "│  │  │  sql=\"SELECT 1\"",
+            "│  │  └─ db.Driver.query",
+            "│  └─ db.Driver.query",
+            "│        sql=\"ping\"",
+            "├─ SELECT 2  client  on thread 2",
+            "│     sql=\"SELECT 2\"",
+            "└─ web.Server.handle  on thread 2",
+            "   └─ SELECT 3  client",
+            "         sql=\"SELECT 3\"",
+        ]
+    );
+    // Its first digits are asked for, not its last.
+    let wrong = run(&traces, "--request aaaa", None).1.unwrap_err();
+    assert!(wrong.to_string().contains("aaaa"), "{wrong}");
+    let json: serde_json::Value =
+        serde_json::from_str(&shown(&traces, "--request 0 --json")).unwrap();
+    let items = json["request"]["items"].as_array().unwrap();
+    assert_eq!(items.len(), 8);
+    assert_eq!(items[0]["span_id"], "000000000000000b");
+    assert_eq!(items[0]["parent_span_id"], "0000000000000007");
+    assert_eq!(items[2]["parent"], 1);
+    assert_eq!(items[2]["values"]["sql"], "SELECT 1");
+}
+
+#[test]
+fn requests_say_which_was_slowest_and_go_by_any_attribute() {
+    let traces = [("t.wtrace", requests().bytes())];
+    let text = shown(&traces, "--requests --by http.route");
+    let row = text.lines().last().unwrap();
+    assert!(
+        row.contains("000000000000  /orders/{id}  (db 99%, 3.0 each)"),
+        "{text}"
+    );
+    assert!(text.contains("slowest  http.route"), "{text}");
+}
+
+#[test]
+fn the_page_has_the_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let shown = |name: &str, bytes: Vec<u8>| {
+        let file = dir.path().join(format!("{name}.html"));
+        let traces = [("t.wtrace", bytes)];
+        run(&traces, &format!("--html {}", file.display()), None)
+            .1
+            .unwrap();
+        let page = std::fs::read_to_string(file).unwrap();
+        let (_, block) = page.split_once("id=\"meta\">").unwrap();
+        let packed = STANDARD.decode(block.split_once('<').unwrap().0).unwrap();
+        let mut meta = vec![0; 1 << 20];
+        let len = libdeflater::Decompressor::new()
+            .deflate_decompress(&packed, &mut meta)
+            .unwrap();
+        serde_json::from_slice::<serde_json::Value>(&meta[..len]).unwrap()
+    };
+    let with = shown("with", requests().bytes());
+    let [row] = &**with["requests"].as_array().unwrap() else {
+        panic!("{with}");
+    };
+    assert_eq!(
+        (&row["name"], &row["requests"]),
+        (&"GET /orders/{id}".into(), &1.into())
+    );
+    assert_eq!(row["below"][0]["what"], "db");
+    let without = shown("without", shop().bytes());
+    assert!(without.get("requests").is_none());
 }

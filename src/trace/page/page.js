@@ -114,7 +114,7 @@
   // ---- what is shown, as the address says it ----
   let meta, data, views = {}, view = null, colours = {};
   const state = { view: 'methods', q: '' };
-  const DEFAULTS = { view: 'methods', q: '', by: 'thread', style: 'icicle', sort: 'self', dsort: 'change', y: '0' };
+  const DEFAULTS = { view: 'methods', q: '', by: 'thread', style: 'icicle', sort: 'self', dsort: 'change', rsort: 'rtotal', y: '0' };
   let quiet = false, ready = false;
   function save() {
     if (!ready) return;
@@ -1103,6 +1103,29 @@
     return { title: 'Exceptions', node, draw: fill };
   }
 
+  // ---- requests ----
+  function requestsView() {
+    const rows = meta.requests.map(r => ({ ...r, label: r.name }));
+    // What they wait for: the share of their time, and how often each does; what runs at one time counts each.
+    const below = r => r.below.slice().sort((a, b) => b.total_ns - a.total_ns)
+      .map(b => `${b.what} ${percent(b.total_ns, r.total_ns)}, ${fixed(b.calls / r.requests, 1)} each`).join('; ');
+    const most = Math.max(1, ...rows.map(r => r.total_ns));
+    const columns = [
+      ['rtotal', 'total', r => r.total_ns, r => time(r.total_ns), r => r.total_ns * 100 / most],
+      ['rcount', 'requests', r => r.requests, r => count(r.requests)],
+      ['rerrors', 'errors', r => r.errors, r => make('span', { className: r.errors ? 'bad' : 'dim', textContent: count(r.errors) })],
+      ['rp50', 'p50', r => r.p50_ns, r => time(r.p50_ns)],
+      ['rp99', 'p99', r => r.p99_ns, r => time(r.p99_ns)],
+      ['rmax', 'max', r => r.max_ns, r => time(r.max_ns)],
+      ['label', 'request', r => r.label, r => make('span', {}, r.label,
+        make('span', { className: 'dim', textContent: below(r) ? '  ' + below(r) : '' }),
+        make('span', { className: 'bad', textContent: r.repeated ? `  the same ${count(r.repeated.times)} times in one: ${r.repeated.text.slice(0, 200)}` : '' }),
+        make('span', { className: 'dim', textContent: r.slowest ? `  slowest ${r.slowest}` : '' }))],
+    ];
+    const grid = table(rows, columns, 'rsort');
+    return { title: 'Requests', node: grid.node, draw: grid.fill, key: grid.keys };
+  }
+
   // ---- comparison ----
   function compareView() {
     const of = meta.comparison, tree = meta.diff_tree, test = of.test;
@@ -1197,6 +1220,7 @@
     theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
     $('title').textContent = $('title').title = meta.title;
     views = { methods: methodsView(), timeline: timelineView(), tree: treeView(), flame: flameView(), exceptions: exceptionsView() };
+    if (meta.requests) views.requests = requestsView();
     if (meta.comparison) views.compare = compareView();
     for (const [name, { title }] of Object.entries(views)) {
       const tab = make('button', { textContent: title, onclick: () => go(name) });

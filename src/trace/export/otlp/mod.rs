@@ -6,6 +6,7 @@
 //!
 //! Ids of spans come from the process, thread, start and method: exporting a trace again gives the same.
 
+mod measures;
 mod proto;
 mod send;
 mod spans;
@@ -24,6 +25,7 @@ use crate::trace::format::Header;
 use prost::Message;
 use proto::{KeyValue, Metric, Resource, Scope, text};
 use sha1::{Digest, Sha1};
+use std::sync::Arc;
 
 /// The conventions that names of attributes follow.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -93,7 +95,12 @@ fn resource(header: &Header, named: &[(String, String)]) -> Resource {
         text("process.command_line", header.command.as_str()),
         text("telemetry.sdk.name", "weave"),
         text("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
+        text("telemetry.distro.name", "weave"),
+        text("telemetry.distro.version", env!("CARGO_PKG_VERSION")),
     ];
+    if !program.is_empty() {
+        attributes.push(text("process.executable.name", program));
+    }
     for (key, value) in named {
         attributes.retain(|known| known.key != *key);
         attributes.push(text(key, value.as_str()));
@@ -140,22 +147,43 @@ fn instance(header: &Header) -> String {
     .join("-")
 }
 
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 fn scope() -> Scope {
+    scope_of("")
+}
+
+/// The scope of spans: the pack that their rule is from (`weave.jdbc`), or weave. Packs have the version of the weave that has them.
+fn scope_of(pack: &str) -> Scope {
+    let name = match pack.strip_prefix("pack:").unwrap_or(pack) {
+        "" => "weave".to_owned(),
+        pack => format!("weave.{pack}"),
+    };
     Scope {
-        name: "weave".to_owned(),
+        name,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
-fn spans_request(resource: &Resource, spans: Vec<proto::Span>) -> Batch {
+fn spans_request(resource: &Resource, spans: Vec<spans::Ready>) -> Batch {
     let items = spans.len() as u64;
+    let mut groups: Vec<(Arc<str>, Vec<Vec<u8>>)> = Vec::new();
+    for ready in spans {
+        match groups.iter_mut().find(|(scope, _)| *scope == ready.scope) {
+            Some((_, group)) => group.push(ready.span),
+            None => groups.push((ready.scope, vec![ready.span])),
+        }
+    }
+    let groups = groups.into_iter().map(|(pack, spans)| proto::ScopeSpans {
+        scope: Some(scope_of(&pack)),
+        spans,
+    });
     let request = proto::TraceRequest {
         resource_spans: vec![proto::ResourceSpans {
             resource: Some(resource.clone()),
-            scope_spans: vec![proto::ScopeSpans {
-                scope: Some(scope()),
-                spans,
-            }],
+            scope_spans: groups.collect(),
             schema_url: SCHEMA.to_owned(),
         }],
     };

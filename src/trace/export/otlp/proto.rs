@@ -62,8 +62,9 @@ pub struct ResourceSpans {
 pub struct ScopeSpans {
     #[prost(message, optional, tag = "1")]
     pub scope: Option<Scope>,
-    #[prost(message, repeated, tag = "2")]
-    pub spans: Vec<Span>,
+    /// Encoded spans: each level of messages around them would count their bytes again.
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    pub spans: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -3,11 +3,14 @@
 //! A call that is long enough lies in calls that are at least as long. So whether a call is exported, and as whose child,
 //! is known from the stack at its end alone.
 
+use super::measures::Measures;
 use super::proto::{
-    Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
-    Resource, Span, Status, Sum, Value, attribute, number, text,
+    Event, Gauge, Histogram, HistogramPoint, KeyValue, LogRecord, Metric, NumberPoint, Resource,
+    Span, Status, Sum, Value, attribute, number, text,
 };
-use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
+use super::{
+    BATCH, Batch, METHODS, Options, logs_request, metrics_request, seconds, spans_request,
+};
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::spans::SpanRule;
@@ -25,6 +28,7 @@ use crate::trace::metrics::{Reading, Unit, metric_of};
 use crate::trace::replay::{Replay, Run, Visitor};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
+use prost::Message;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -166,6 +170,8 @@ struct Known {
     count: Count,
     /// Its calls are spans.
     rule: Option<Arc<SpanRule>>,
+    /// What its spans are from: the pack of its rule, or nothing.
+    scope: Arc<str>,
 }
 
 type SpanId = [u8; 8];
@@ -180,6 +186,10 @@ struct Logical {
     /// The logical call whose trace it is of.
     root: Option<u64>,
     parent: Option<SpanId>,
+    /// The logical call that began it.
+    above: Option<u64>,
+    /// How many calls lead to it, itself included: of those that --filter takes.
+    level: usize,
     /// It was seen to begin.
     begun: bool,
     /// It is exported: it is a root, or began below one, or there are none.
@@ -210,6 +220,8 @@ struct Origin {
     trace: TraceId,
     root: Option<u64>,
     parent: Option<SpanId>,
+    above: Option<u64>,
+    level: usize,
     below: bool,
     own: Option<SpanContext>,
 }
@@ -252,6 +264,17 @@ struct Pending {
     method: MethodIx,
     /// The logical call whose first piece has not come.
     held: Option<u64>,
+    /// It is sent; else it is only measured.
+    is_sent: bool,
+    /// It has ended, and so counts.
+    is_measured: bool,
+}
+
+/// A span that waits to be sent, and the scope that it is of.
+pub(super) struct Ready {
+    /// Encoded: a span as its parts takes many times the memory.
+    pub span: Vec<u8>,
+    pub scope: Arc<str>,
 }
 
 struct Spans {
@@ -279,8 +302,11 @@ struct Spans {
     /// Spans that are open.
     open: OpenSpans,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
-    held: FxHashMap<u64, Span>,
-    spans: Vec<Span>,
+    held: FxHashMap<u64, Pending>,
+    spans: Vec<Ready>,
+    measures: Measures,
+    /// Rules say what some spans are.
+    has_rules: bool,
     logs: Vec<LogRecord>,
     exported: u64,
 }
@@ -318,6 +344,8 @@ impl Session {
                 open: OpenSpans::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
+                measures: Measures::default(),
+                has_rules: false,
                 logs: Vec::new(),
                 exported: 0,
             },
@@ -383,6 +411,8 @@ impl Session {
                 trace,
                 root,
                 parent,
+                above,
+                level,
                 below,
                 own,
                 ..
@@ -392,6 +422,8 @@ impl Session {
                 trace,
                 root,
                 parent,
+                above,
+                level,
                 below,
                 own,
             };
@@ -478,6 +510,10 @@ impl Session {
                     .merge(&known.count);
             }
         }
+        let (requests, points) = self.spans.measures.metrics(origin, at);
+        if points > 0 && !emit(metrics_request(&self.resource, requests, points)) {
+            return false;
+        }
         let counts: Vec<(&str, Count)> = counts.into_iter().collect();
         counts.chunks(METHODS).all(|some| {
             let (metrics, points) = metrics_of(some, origin, at);
@@ -537,7 +573,10 @@ impl Reader for Session {
         for (id, _) in symbols.iter() {
             if let Some(rule) = symbols.span(id) {
                 let row = self.methods.resolve(id, symbols);
-                self.spans.reach(row, Some(id)).rule = Some(Arc::clone(rule));
+                let known = self.spans.reach(row, Some(id));
+                known.rule = Some(Arc::clone(rule));
+                known.scope = (*rule.scope).into();
+                self.spans.has_rules = true;
             }
         }
         self.replay.forget_names();
@@ -596,10 +635,6 @@ impl Reader for Session {
     fn missing(&mut self, thread: u32, _: u64) {
         self.replay.misses(&mut self.runs, thread);
     }
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// What the process used: a metric that grows is a sum. Any other is a gauge, but for those of the conventions, which have sums
@@ -765,6 +800,7 @@ impl Spans {
             attributes,
             count: Count::default(),
             rule: None,
+            scope: "".into(),
         });
     }
 
@@ -804,14 +840,9 @@ impl Spans {
         let frame = &stack[at];
         match (self.lane.call_at(at), frame.piece) {
             (Some(anchor), _) => anchor.span.span.to_be_bytes(),
-            (None, Some(piece)) if self.rule(frame.method).is_some() => self.logical_id(piece.call),
-            (None, _) => self.hashed_id(frame, at),
+            (None, Some(piece)) => self.logical_id(piece.call),
+            (None, None) => self.hashed_id(frame, at),
         }
-    }
-
-    /// Whether a call is a piece of one that is a span as a whole.
-    fn is_part(&self, call: &Call) -> bool {
-        call.piece.is_some() && self.rule(call.method).is_some()
     }
 
     fn hashed_id(&self, frame: &Frame, depth: usize) -> SpanId {
@@ -906,11 +937,32 @@ impl Spans {
         let context = self.lane.contexts.handed(self.lane.base + depth);
         match (context, nearest) {
             (Some(context), None) => Some(context.span.span.to_be_bytes()),
-            (Some(context), Some(at)) if self.lane.base + at < context.depth => {
+            (Some(context), Some(at))
+                if self.lane.base + at < context.depth || self.is_apart(&stack[at], context) =>
+            {
                 Some(context.span.span.to_be_bytes())
             }
             (_, at) => at.map(|at| self.span_id(stack, at)),
         }
+    }
+
+    /// Whether a piece runs in the context of another trace than its logical call is of.
+    fn is_apart(&self, frame: &Frame, context: &Anchor) -> bool {
+        let trace = context.span.trace.to_be_bytes();
+        frame
+            .piece
+            .is_some_and(|piece| self.logical_trace(piece.call) != trace)
+    }
+
+    /// The logical call that is the parent, where a piece of it is the nearest call of a stack.
+    fn above(
+        &self,
+        stack: &[Frame],
+        nearest: Option<usize>,
+        parent: Option<SpanId>,
+    ) -> Option<u64> {
+        let call = stack[nearest?].piece?.call;
+        (parent == Some(self.logical_id(call))).then_some(call)
     }
 
     fn rule(&self, method: MethodIx) -> Option<&Arc<SpanRule>> {
@@ -922,23 +974,63 @@ impl Spans {
     /// however short it is.
     fn nearest(&self, stack: &[Frame], surely: bool) -> Option<usize> {
         let most = self.options.selection.depth.unwrap_or(u32::MAX) as usize;
-        let mut nearest = None;
-        let wanted = stack
-            .iter()
-            .enumerate()
-            .filter(|(_, frame)| self.is_wanted(frame))
-            .filter(|(at, frame)| {
-                let is_root = *at == 0 && self.is_root(frame.method);
+        let (mut nearest, mut level) = (None, 0);
+        for (at, frame) in stack.iter().enumerate() {
+            level = self.level_after(level, frame);
+            let stays = || {
+                let is_root = at == 0 && self.is_root(frame.method);
                 !surely || is_root || self.rule(frame.method).is_some()
-            });
-        for (depth, _) in wanted.take(most) {
-            nearest = Some(depth);
+            };
+            if level <= most && self.is_wanted(frame) && stays() {
+                nearest = Some(at);
+            }
         }
         nearest
     }
 
+    /// How many calls lead to the last of a stack, itself included, of those that --filter takes. A piece lies as deep as its call.
+    fn level(&self, stack: &[Frame]) -> usize {
+        (stack.iter()).fold(0, |level, frame| self.level_after(level, frame))
+    }
+
+    /// The same of a call in one that lies so deep.
+    fn level_after(&self, level: usize, frame: &Frame) -> usize {
+        // One that begins here is known when its first piece ends.
+        let call = frame.piece.map(|piece| piece.call);
+        let known = call.and_then(|call| match self.origins.get(&call) {
+            Some(origin) => Some(origin.level),
+            None => Some(self.logical.get(&call)?.level),
+        });
+        known.unwrap_or_else(|| level + usize::from(self.is_wanted(frame)))
+    }
+
+    /// Whether `--depth` takes what lies so deep.
+    fn is_deep(&self, level: usize) -> bool {
+        (self.options.selection.depth).is_some_and(|most| level > most as usize)
+    }
+
+    /// The span that a logical call is below: of the logical calls around it the nearest that is long enough.
+    fn parent_of_logical(&self, logical: &Logical) -> Option<SpanId> {
+        let mut at = logical;
+        for _ in 0..=ENDED {
+            let Some(above) = at.above else {
+                return at.parent;
+            };
+            let Some(outer) = self.logical.get(&above).filter(|outer| outer.over) else {
+                // It runs on, longer than what it has begun.
+                return Some(self.logical_id(above));
+            };
+            let stays = self.rule(outer.method).is_some() || self.is_root(outer.method);
+            if self.is_long(outer.start, outer.last, stays) {
+                return Some(self.logical_id(above));
+            }
+            at = outer;
+        }
+        None
+    }
+
     /// Whether the last call of a stack is exported, when it ends at `time`.
-    fn fits(&self, stack: &[Frame], time: u64) -> bool {
+    fn fits(&self, stack: &[Frame], time: u64, depth: Option<u32>) -> bool {
         let Some(frame) = stack.last() else {
             return false;
         };
@@ -952,10 +1044,7 @@ impl Spans {
         self.in_window(frame.start, time)
             && self.is_long(frame.start, time, is_root)
             && self.is_wanted(frame)
-            && self.options.selection.depth.is_none_or(|most| {
-                stack.len() <= most as usize
-                    || stack.iter().filter(|f| self.is_wanted(f)).count() <= most as usize
-            })
+            && depth.is_none_or(|most| self.level(stack) <= most as usize)
     }
 
     fn has_roots(&self) -> bool {
@@ -1011,6 +1100,8 @@ impl Spans {
                 trace: origin.trace,
                 root: None,
                 parent: origin.parent,
+                above: origin.above,
+                level: origin.level,
                 begun: true,
                 below: origin.below,
                 over: false,
@@ -1032,10 +1123,13 @@ impl Spans {
         };
         let nearest = self.nearest(stack, false).filter(|_| self.lane.wanted);
         let parent = self.parent(stack, stack.len(), nearest);
-        if let Some(depth) = nearest {
+        let above = self.above(stack, nearest, parent);
+        if let Some(depth) = nearest.filter(|_| above.is_none()) {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
             self.lane.begun.insert(at, (depth, call));
         }
+        let own = self.known.get(method as usize).and_then(Option::as_ref);
+        let own = usize::from(own.is_some_and(|known| known.wanted));
         let logical = Logical {
             method,
             start: time,
@@ -1043,6 +1137,8 @@ impl Spans {
             trace,
             root: stack.first().and_then(|f| f.piece).map(|p| p.call),
             parent,
+            above,
+            level: self.level(stack) + own,
             begun,
             below: below || is_root,
             over: false,
@@ -1086,9 +1182,10 @@ impl Spans {
             }
             let around = self.nearest(&stack[..depth], false);
             let parent = self.parent(stack, depth, around);
+            let above = self.above(stack, around, parent);
             if let Some(logical) = self.logical.get_mut(&call).filter(|l| !l.over) {
-                logical.parent = parent;
-                if let Some(depth) = around {
+                (logical.parent, logical.above) = (parent, above);
+                if let Some(depth) = around.filter(|_| above.is_none()) {
                     let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
                     self.lane.begun.insert(at, (depth, call));
                 }
@@ -1180,7 +1277,8 @@ impl Spans {
                 self.owns(piece.call, own, around);
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
-                let stays = self.is_part(call) || self.fits(stack, time);
+                let depth = self.options.selection.depth;
+                let stays = call.piece.is_some() || self.fits(stack, time, depth);
                 self.hand_up(stack, stays);
             }
             return true;
@@ -1225,17 +1323,24 @@ impl Spans {
         if !self.lane.wanted || stack.is_empty() {
             return true;
         }
-        let is_part = self.is_part(call);
-        let exported = !is_part && self.fits(stack, time);
+        // The logical call is the span.
+        let is_part = call.piece.is_some();
+        let exported = !is_part && self.fits(stack, time, self.options.selection.depth);
+        // However deep it lies.
+        let has_rule = self.rule(call.method).is_some();
+        let is_measured = self.options.metrics
+            && has_rule
+            && matches!(call.outcome, Outcome::Exit | Outcome::Error)
+            && (exported || !is_part && self.fits(stack, time, None));
         if !self.lane.begun.is_empty() {
             self.hand_up(stack, exported || is_part);
         }
         let known = self.reach(call.method, Some(frame.id));
-        if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
+        if known.wanted && !is_part && call.outcome != Outcome::Running {
             let failed = call.outcome == Outcome::Error;
             known.count.add(call.total, failed, call.weight.into());
         }
-        if !exported {
+        if !exported && !is_measured {
             return true;
         }
         let values = match own {
@@ -1262,7 +1367,7 @@ impl Spans {
             }
             None => self.new_span_id(frame, around.len()).to_vec(),
         };
-        if around.is_empty() && call.piece.is_none() && self.is_root(call.method) {
+        if around.is_empty() && self.is_root(call.method) {
             span.kind = self.options.root_kind.number() as i32;
         }
         self.on_thread(&mut span);
@@ -1276,22 +1381,16 @@ impl Spans {
         if !self.ruled(&mut span, call.method, &values, around.len()) {
             return true;
         }
-        self.lane.contexts.note_child(self.lane.base + around.len());
-        if let Some(piece) = call.piece {
-            let whole = self.logical_id(piece.call);
-            parent = parent.or(Some(whole));
-            span.attributes
-                .push(number("weave.logical_call", piece.call));
-            span.links.push(Link {
-                trace_id: self.logical_trace(piece.call).to_vec(),
-                span_id: whole.to_vec(),
-            });
+        if exported {
+            self.lane.contexts.note_child(self.lane.base + around.len());
         }
         span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
         self.pending.push(Pending {
             span,
             method: call.method,
             held: None,
+            is_sent: exported,
+            is_measured,
         });
         true
     }
@@ -1308,8 +1407,8 @@ impl Spans {
         let Options { events, logs, .. } = self.options;
         // The exception is an event of the logical call, not of its last piece.
         let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
-        for (at, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            let mut span = pending.span;
+        for (at, mut pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
+            let span = &mut pending.span;
             if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
                 let described = [
                     text("exception.type", type_name),
@@ -1350,27 +1449,39 @@ impl Spans {
             }
             match pending.held {
                 Some(call) => {
-                    self.held.insert(call, span);
+                    self.held.insert(call, pending);
                 }
-                None => self.push(span),
+                None => self.push(pending),
             }
         }
     }
 
-    fn push(&mut self, span: Span) {
+    fn push(&mut self, pending: Pending) {
+        let known = self.known.get(pending.method as usize);
+        let known = known.and_then(Option::as_ref);
+        if let Some(rule) = known.and_then(|known| known.rule.as_ref())
+            && pending.is_measured
+        {
+            self.measures.add(rule.kind, &pending.span);
+        }
+        if !pending.is_sent {
+            return;
+        }
         self.exported += 1;
         if self.options.spans {
-            self.spans.push(span);
+            let scope = known.map_or_else(|| "".into(), |known| Arc::clone(&known.scope));
+            let span = pending.span.encode_to_vec();
+            self.spans.push(Ready { span, scope });
         }
     }
 
     /// When a logical call began is known now, or never will be.
     fn release(&mut self, call: u64, start: Option<u64>) {
-        if let Some(mut span) = self.held.remove(&call) {
+        if let Some(mut held) = self.held.remove(&call) {
             if let Some(start) = start {
-                span.start_time_unix_nano = self.origin.saturating_add(start);
+                held.span.start_time_unix_nano = self.origin.saturating_add(start);
             }
-            self.push(span);
+            self.push(held);
         }
     }
 
@@ -1382,11 +1493,12 @@ impl Spans {
         logical.failed = how == Outcome::Error;
         logical.last = logical.last.max(time);
         let (method, start, end) = (logical.method, logical.start, logical.last);
-        let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
+        let (trace, begun, level) = (logical.trace, logical.begun, logical.level);
         let weight = u64::from(logical.weight);
         let values = std::mem::take(&mut logical.values);
         self.logical_values -= values::size(&values);
         let (below, own) = (logical.below, logical.own);
+        let parent = (self.logical.get(&call)).and_then(|known| self.parent_of_logical(known));
         self.ended.push_back(call);
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
@@ -1431,7 +1543,14 @@ impl Spans {
             span.attributes.extend(values.iter().filter_map(value));
             self.say(&mut span, method, &values);
             let held = (!begun && how != Outcome::Running).then_some(call);
-            self.pending.push(Pending { span, method, held });
+            let is_measured = self.options.metrics && how != Outcome::Running;
+            self.pending.push(Pending {
+                span,
+                method,
+                held,
+                is_sent: !self.is_deep(level),
+                is_measured,
+            });
         }
     }
 
@@ -1517,7 +1636,7 @@ fn value(value: &values::Value) -> Option<KeyValue> {
 
 impl Visitor for Spans {
     fn wants_values(&self) -> bool {
-        !self.is_learning && self.options.spans
+        !self.is_learning && (self.options.spans || self.options.metrics && self.has_rules)
     }
 
     fn values(&mut self, values: Vec<values::Value>) {

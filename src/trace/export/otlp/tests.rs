@@ -45,6 +45,7 @@ fn spans(batches: &[Batch]) -> Vec<Span> {
     groups
         .flat_map(|g| g.scope_spans)
         .flat_map(|s| s.spans)
+        .map(|span| Span::decode(&*span).unwrap())
         .collect()
 }
 
@@ -271,8 +272,11 @@ fn a_logical_call_may_be_a_root_and_what_it_begins_is_of_its_trace() {
         .collect();
     assert_eq!((roots.len(), roots[0].kind), (1, 2), "{roots:#?}");
     assert!(roots[0].name.ends_with("place"));
-    // Two wholes, two pieces of each, and fib below take.
-    assert_eq!(spans.len(), 2 + 4 + 1);
+    // Two wholes, and fib below take.
+    assert_eq!(spans.len(), 2 + 1);
+    let find = |name: &str| spans.iter().find(|s| s.name.ends_with(name)).unwrap();
+    assert_eq!(find("fib").parent_span_id, find("take").span_id);
+    assert_eq!(find("take").parent_span_id, roots[0].span_id);
 }
 
 #[test]
@@ -496,7 +500,7 @@ fn samples_of_the_process_are_gauges_and_sums() {
 }
 
 #[test]
-fn pieces_link_to_their_logical_call() {
+fn a_logical_call_is_one_span_whatever_pieces_it_ran_in() {
     const MS: u64 = 1_000_000;
     let trace = trace(
         TraceBuilder::new("shop", 1, 50 * MS)
@@ -516,17 +520,13 @@ fn pieces_link_to_their_logical_call() {
             ),
     );
     let spans = spans(&sent(&trace, all()));
-    assert_eq!(spans.len(), 4);
-    let main = spans
-        .iter()
-        .find(|s| s.name == "com.acme.Main.main")
-        .unwrap();
-    let (pieces, whole): (Vec<&Span>, Vec<&Span>) = (spans.iter())
-        .filter(|s| s.name == "com.acme.Orders.place")
-        .partition(|s| !s.links.is_empty());
-    let [whole] = whole[..] else {
-        panic!("one logical call: {whole:?}")
+    let [main, whole] = &*spans else {
+        panic!("one logical call, and what began it: {spans:?}")
     };
+    assert_eq!(
+        (&*main.name, &*whole.name),
+        ("com.acme.Main.main", "com.acme.Orders.place")
+    );
     assert_eq!(
         whole.end_time_unix_nano - whole.start_time_unix_nano,
         10 * MS
@@ -536,14 +536,6 @@ fn pieces_link_to_their_logical_call() {
         (&main.trace_id, &main.span_id)
     );
     assert_eq!(whole.events.len(), 1);
-    assert!(pieces.iter().all(|p| p.links[0].span_id == whole.span_id));
-    assert!(
-        pieces
-            .iter()
-            .all(|p| p.links[0].trace_id == whole.trace_id && p.trace_id == main.trace_id)
-    );
-    let parents: Vec<&[u8]> = pieces.iter().map(|p| &*p.parent_span_id).collect();
-    assert_eq!(parents, [&*main.span_id, &*whole.span_id]);
 }
 
 #[test]
@@ -566,11 +558,10 @@ fn a_piece_may_be_resumed_before_the_first_is_suspended() {
         let point = &metrics[0].sum.as_ref().unwrap().data_points[0];
         assert_eq!(point.as_int, Some(1));
         let spans = spans(&batches);
-        let whole: Vec<&Span> = spans.iter().filter(|s| s.links.is_empty()).collect();
         // It began with the piece that comes last here.
-        let first = spans.iter().map(|s| s.start_time_unix_nano).min();
-        assert_eq!(Some(whole[0].start_time_unix_nano), first);
-        whole.len()
+        let begun = trace.header().origin + 100;
+        assert_eq!(spans[0].start_time_unix_nano, begun);
+        spans.len()
     };
     let last = Chunk::records(2, 0, 200)
         .resume(0, 2, 7, false)
@@ -1133,6 +1124,129 @@ fn a_span_that_goes_on_behind_its_method_is_one() {
         assert_eq!(
             (&query.parent_span_id, &query.trace_id),
             (&get.span_id, &get.trace_id)
+        );
+    }
+}
+
+#[test]
+fn spans_are_of_the_pack_that_their_rule_is_from() {
+    let batches = sent(&trace(requests()), all());
+    let batches = batches.iter().filter(|b| b.signal == Signal::Traces);
+    let requests = batches.map(|b| TraceRequest::decode(&*b.body).unwrap());
+    let groups = requests.flat_map(|r| r.resource_spans);
+    let mut by_scope: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for group in groups.flat_map(|g| g.scope_spans) {
+        let spans = group.spans.iter();
+        let names = spans.map(|span| Span::decode(&**span).unwrap().name);
+        let scope = group.scope.unwrap();
+        assert_eq!(scope.version, env!("CARGO_PKG_VERSION"));
+        by_scope.entry(scope.name).or_default().extend(names);
+    }
+    assert_eq!(by_scope.keys().collect::<Vec<_>>(), ["weave", "weave.web"]);
+    assert!(by_scope["weave.web"].contains("GET /orders/{id}"));
+    assert!(by_scope["weave"].contains("web.Server.handle"));
+}
+
+/// The name of each metric that is a histogram, with the attributes and count of its points.
+fn histograms(options: Options) -> BTreeMap<String, Vec<(Vec<KeyValue>, u64)>> {
+    let metrics = metrics_of(requests(), options).into_iter();
+    let histograms = metrics.filter_map(|metric| Some((metric.name, metric.histogram?)));
+    let points = histograms.map(|(name, histogram)| {
+        let points = histogram.data_points.into_iter();
+        (name, points.map(|p| (p.attributes, p.count)).collect())
+    });
+    points.collect()
+}
+
+#[test]
+fn requests_are_measured_as_the_conventions_have_them() {
+    let mut few = all();
+    few.spans = false;
+    for options in [all(), few] {
+        let all = histograms(options);
+        let [(attributes, count)] = &*all["http.server.request.duration"] else {
+            panic!("{all:?}");
+        };
+        assert_eq!(*count, 1);
+        let text = |text: &str| Some(Value::Text(text.to_owned()));
+        assert_eq!(value(attributes, "http.route"), text("/orders/{id}"));
+        assert_eq!(value(attributes, "error.type"), text("503"));
+        assert!(!all.contains_key("db.client.operation.duration"), "{all:?}");
+    }
+    let mut none = all();
+    none.metrics = false;
+    assert!(histograms(none).is_empty());
+}
+
+/// The spans without a parent, and how many name one that was not sent.
+fn outermost(spans: &[Span]) -> (Vec<&Span>, usize) {
+    let ids: BTreeSet<&[u8]> = spans.iter().map(|s| &*s.span_id).collect();
+    let (outermost, below): (Vec<&Span>, Vec<&Span>) =
+        (spans.iter()).partition(|s| s.parent_span_id.is_empty());
+    let lost = below.iter().filter(|s| !ids.contains(&*s.parent_span_id));
+    (outermost, lost.count())
+}
+
+#[test]
+fn what_a_short_piece_begins_is_below_the_logical_call() {
+    const MS: u64 = 1_000_000;
+    // A piece of 7 begins 8, in a piece that is short; one of 8 begins 9, though 8 is short as a whole.
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 50 * MS)
+            .symbols(&shop_symbols(), 65_000, &[])
+            .push(Chunk::records(1, 0, MS).resume(0, 2, 7, true).exit(10, 2))
+            .push(
+                Chunk::records(2, 0, 10 * MS)
+                    .resume(0, 2, 7, false)
+                    .resume(10, 3, 8, true)
+                    .resume(10, 4, 9, true)
+                    .exit(10, 4)
+                    .end(10, 3, 8)
+                    .exit(10, 2)
+                    .complete(4, 9, 20 * MS, false)
+                    .complete(2, 7, 25 * MS, false),
+            ),
+    );
+    let mut options = all();
+    options.selection.min = MS;
+    let spans = spans(&sent(&trace, options));
+    let (outermost, lost) = outermost(&spans);
+    assert_eq!((spans.len(), outermost.len(), lost), (2, 1, 0), "{spans:?}");
+    let below = spans.iter().find(|s| !s.parent_span_id.is_empty()).unwrap();
+    assert_eq!(below.parent_span_id, outermost[0].span_id);
+    assert_eq!(below.trace_id, outermost[0].trace_id);
+}
+
+#[test]
+fn depth_holds_for_logical_calls_and_what_they_go_on_with() {
+    const MS: u64 = 1_000_000;
+    let nested = |chunk: Chunk, call| chunk.resume(10, 2, call, true);
+    let chunk = (1..=6).fold(Chunk::records(1, 0, MS), nested);
+    let chunk = (1..=6).fold(chunk, |chunk, _| chunk.exit(10, 2));
+    // The fifth goes on, with a call of its own.
+    let later = Chunk::records(2, 0, 10 * MS)
+        .resume(0, 2, 5, false)
+        .enter(10, 3)
+        .exit(MS, 3)
+        .end(10, 2, 5);
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 50 * MS)
+            .symbols(&shop_symbols(), 65_000, &[])
+            .push(chunk)
+            .push(later),
+    );
+    for (depth, whole, others) in [(2, 2, 0), (4, 4, 0), (5, 5, 0), (9, 6, 1)] {
+        let mut options = all();
+        options.selection.depth = Some(depth);
+        let spans = spans(&sent(&trace, options));
+        let is_whole = |span: &&Span| value(&span.attributes, "thread.id").is_none();
+        let (outermost, lost) = outermost(&spans);
+        assert_eq!((outermost.len(), lost), (1, 0), "depth {depth}");
+        let found = spans.iter().filter(is_whole).count();
+        assert_eq!(
+            (found, spans.len() - found),
+            (whole, others),
+            "depth {depth}"
         );
     }
 }
