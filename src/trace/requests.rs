@@ -257,7 +257,7 @@ struct Seen<'r> {
     open: FxHashMap<Key, Open>,
     /// The names of requests that have ended.
     ended: FxHashMap<u64, Arc<str>>,
-    /// Requests that run in pieces: when they began, and their values.
+    /// Spans that run in pieces: when they began, and their values.
     logical: FxHashMap<u64, (u64, Vec<Value>)>,
     values: Vec<Value>,
 }
@@ -318,26 +318,32 @@ impl Seen<'_> {
         self.row(name).add(took, failed, open);
     }
 
-    fn span_ends(&mut self, known: &Known, call: &Call, values: &[Value], key: Key) {
+    fn span_ends(
+        &mut self,
+        known: &Known,
+        (took, failed): (u64, bool),
+        values: &[Value],
+        key: Key,
+    ) {
         if self.open.len() >= MAX_OPEN && !self.open.contains_key(&key) {
             return;
         }
         let Some(rule) = known.rule.as_deref() else {
             return;
         };
-        let failed = call.outcome == Outcome::Error || contexts::failure(rule, values).is_some();
+        let failed = failed || contexts::failure(rule, values).is_some();
         let what = known.what();
         if let Key::Span(entry) = key
             && let Some(name) = self.ended.get(&entry)
         {
             let name = name.to_string();
             let below = &mut self.row(name).below;
-            below.entry(what).or_default().add(call.total, failed);
+            below.entry(what).or_default().add(took, failed);
             return;
         }
         let open = self.open.entry(key).or_default();
         let sum = open.below.entry(what).or_default();
-        sum.add(call.total, failed);
+        sum.add(took, failed);
         let query = values.iter().find(|value| &*value.name == "db.query.text");
         let text = match query {
             Some(query) => Some(query.text().into_owned()),
@@ -366,6 +372,11 @@ impl Visitor for Seen<'_> {
         let contexts = self.contexts.entry(self.thread).or_default();
         contexts.begin(span, depth);
         self.open_spans.begin(span, is_entry);
+    }
+
+    fn logical_span(&mut self, method: MethodIx, call: u64, span: SpanContext) {
+        let is_entry = self.known(method).is_some_and(|known| known.is_entry());
+        self.open_spans.begin_logical(call, span, is_entry);
     }
 
     fn context(&mut self, span: Option<SpanContext>, depth: usize) {
@@ -399,7 +410,7 @@ impl Visitor for Seen<'_> {
         let own = contexts.and_then(|all| Some(all.call(depth)?.span));
         let is_whole = matches!(call.outcome, Outcome::Exit | Outcome::Error);
         if let (Some(piece), Some(known)) = (call.piece, self.known(call.method))
-            && known.is_entry()
+            && (known.is_entry() || self.open_spans.logical(piece.call).is_some())
             && (self.logical.len() < MAX_OPEN || self.logical.contains_key(&piece.call))
         {
             let (start, all) = self
@@ -444,29 +455,48 @@ impl Visitor for Seen<'_> {
                 }
                 _ => {
                     if let Some(request) = request {
-                        self.span_ends(&known, call, &values, request);
+                        self.span_ends(&known, ended, &values, request);
                     }
                 }
             }
         }
         let (contexts, open) = (self.contexts.get_mut(&self.thread), &mut self.open_spans);
         if let Some(contexts) = contexts {
-            contexts.end(depth, |span| open.end(span.span));
+            let piece = call.piece.map(|piece| piece.call);
+            contexts.end(depth, |span| open.end_of_call(span.span, piece));
         }
         true
     }
 
-    fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, _: u32, _: &[Frame]) {
+        let is_span = self.open_spans.logical(call).is_some();
+        if is_span && self.known(method).is_some() && self.logical.len() < MAX_OPEN {
+            self.logical.insert(call, (time, Vec::new()));
+        }
+    }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, _: u32) {
         let Some((start, values)) = self.logical.remove(&call) else {
             return;
         };
+        let own = self.open_spans.logical(call);
+        let values = match own {
+            Some(own) => self.open_spans.values(own.span, values),
+            None => values,
+        };
         if let Some(known) = self.known(method).cloned() {
             let failed = outcome == Outcome::Error;
-            let took = time.saturating_sub(start);
-            self.entry_ends(&known, (took, failed), &values, Key::Logical(call));
+            let ended = (time.saturating_sub(start), failed);
+            let entry = own.and_then(|own| self.entries.get(&own.span).copied());
+            match (own, entry) {
+                (Some(own), Some(entry)) if entry != own.span => {
+                    self.span_ends(&known, ended, &values, Key::Span(entry));
+                }
+                (Some(own), _) => self.entry_ends(&known, ended, &values, Key::Span(own.span)),
+                (None, _) => self.entry_ends(&known, ended, &values, Key::Logical(call)),
+            }
         }
+        self.open_spans.end_logical(call);
     }
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}

@@ -69,6 +69,9 @@ namespace System
     public readonly ref struct Span<T>
     {
         public Span(T[] array, int start, int length) { throw null; }
+        public unsafe Span(void* pointer, int length) { throw null; }
+        public ref T this[int index] { get { throw null; } }
+        public static implicit operator ReadOnlySpan<T>(Span<T> span) { throw null; }
     }
 
     public readonly ref struct ReadOnlySpan<T>
@@ -107,6 +110,7 @@ namespace System
 
     public sealed class String
     {
+        public String(char[] value) { }
         public int Length { get { throw null; } }
         [Runtime.CompilerServices.IndexerName("Chars")]
         public char this[int index] { get { throw null; } }

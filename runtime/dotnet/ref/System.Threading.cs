@@ -17,6 +17,17 @@ namespace System.Threading
         public static AsyncFlowControl SuppressFlow() { throw null; }
     }
 
+    public struct AsyncLocalValueChangedArgs<T>
+    {
+        public T CurrentValue { get { throw null; } }
+    }
+
+    public sealed class AsyncLocal<T>
+    {
+        public AsyncLocal(System.Action<AsyncLocalValueChangedArgs<T>> valueChangedHandler) { }
+        public T Value { get { throw null; } set { } }
+    }
+
     public sealed class AutoResetEvent : EventWaitHandle
     {
         public AutoResetEvent(bool initialState) { }

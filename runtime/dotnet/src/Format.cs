@@ -43,6 +43,8 @@ namespace Weave.Runtime
         internal const int Cpu = 11;
         internal const int Slow = 12;
         internal const int Sampled = 13;
+        internal const int Span = 14;
+        internal const int Context = 15;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;

@@ -264,6 +264,8 @@ struct Spans {
     logical_values: usize,
     /// Spans that are open.
     open: OpenSpans,
+    /// Logical calls that are spans with ids of their own.
+    logical_spans: FxHashMap<u64, SpanContext>,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
     held: FxHashMap<u64, Span>,
     spans: Vec<Span>,
@@ -302,6 +304,7 @@ impl Session {
                 values: Vec::new(),
                 logical_values: 0,
                 open: OpenSpans::default(),
+                logical_spans: FxHashMap::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
                 logs: Vec::new(),
@@ -816,6 +819,9 @@ impl Spans {
     }
 
     fn logical_id(&self, call: u64) -> SpanId {
+        if let Some(own) = self.logical_spans.get(&call) {
+            return own.span.to_be_bytes();
+        }
         xxh3_64(&self.key(2, call, 0, 0)).max(1).to_be_bytes()
     }
 
@@ -838,6 +844,9 @@ impl Spans {
     }
 
     fn logical_trace(&self, call: u64) -> TraceId {
+        if let Some(own) = self.logical_spans.get(&call) {
+            return own.trace.to_be_bytes();
+        }
         match (self.origins.get(&call), self.logical.get(&call)) {
             (Some(origin), _) => origin.trace,
             (None, Some(logical)) => logical.trace,
@@ -1006,12 +1015,20 @@ impl Spans {
         }
         let is_root = self.is_root(method);
         let below = !self.has_roots() || !stack.is_empty();
-        let trace = match stack {
-            [] => self.logical_trace(call),
-            stack => self.trace_id(stack),
+        let own = self.logical_spans.get(&call).copied();
+        let trace = match (own, stack) {
+            (None, [_, ..]) => self.trace_id(stack),
+            _ => self.logical_trace(call),
         };
         let nearest = self.nearest(stack, false).filter(|_| self.lane.wanted);
-        let parent = self.parent(stack, stack.len(), nearest);
+        let mut parent = self.parent(stack, stack.len(), nearest);
+        // Its caller is its parent where that is of the trace; what else is around it here is by chance.
+        if let Some(own) = own {
+            let outer = nearest.and_then(|at| self.lane.around(at));
+            if own.parent == 0 || outer.is_none_or(|outer| outer.span.trace != own.trace) {
+                parent = (own.parent != 0).then(|| own.parent.to_be_bytes());
+            }
+        }
         if let Some(depth) = nearest {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
             self.lane.begun.insert(at, (depth, call));
@@ -1021,7 +1038,8 @@ impl Spans {
             start: time,
             last: time,
             trace,
-            root: stack.first().and_then(|f| f.piece).map(|p| p.call),
+            root: (stack.first().and_then(|f| f.piece).map(|p| p.call))
+                .filter(|_| own.is_none()),
             parent,
             begun,
             below: below || is_root,
@@ -1342,6 +1360,7 @@ impl Spans {
             && let Some(oldest) = self.ended.pop_front()
         {
             self.logical.remove(&oldest);
+            self.logical_spans.remove(&oldest);
             self.release(oldest, None);
         }
         let is_span = self.rule(method).is_some();
@@ -1361,6 +1380,12 @@ impl Spans {
             span.trace_id = trace.to_vec();
             span.span_id = self.logical_id(call).to_vec();
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
+            let own = self.logical_spans.get(&call).copied();
+            let values = match own {
+                Some(own) => self.open.values(own.span, values),
+                None => values,
+            };
+            span.flags = own.map_or(0, flags_of);
             span.attributes.push(number("weave.logical_call", call));
             if weight > 1 {
                 span.attributes.push(number("weave.weight", weight));
@@ -1370,6 +1395,7 @@ impl Spans {
             let held = (!begun && how != Outcome::Running).then_some(call);
             self.pending.push(Pending { span, method, held });
         }
+        self.open.end_logical(call);
     }
 
     /// Logical calls that have not ended.
@@ -1421,6 +1447,9 @@ fn flags_of(span: SpanContext) -> u32 {
 fn value(value: &values::Value) -> Option<KeyValue> {
     let is_of_conventions = value.name.contains('.') && !value.name.contains(['(', ' ']);
     let is_missing = matches!(value.data, Data::Null | Data::Missing(_));
+    if value.name.is_empty() {
+        return None; // the span's own name
+    }
     let key = match is_of_conventions {
         true if is_missing => return None,
         true => value.name.to_string(),
@@ -1452,6 +1481,14 @@ impl Visitor for Spans {
         self.open.begin(span, is_entry);
     }
 
+    fn logical_span(&mut self, method: MethodIx, call: u64, span: SpanContext) {
+        if self.logical_spans.len() < 2 * MAX_LOGICAL {
+            self.logical_spans.insert(call, span);
+            let is_entry = self.rule(method).is_some_and(|rule| rule.kind.is_entry());
+            self.open.begin_logical(call, span, is_entry);
+        }
+    }
+
     fn context(&mut self, span: Option<SpanContext>, depth: usize) {
         self.lane.contexts.hand(span, depth);
     }
@@ -1472,7 +1509,9 @@ impl Visitor for Spans {
         let counts = self.ended_call(call, stack);
         let (lane, open) = (&mut self.lane, &mut self.open);
         let depth = stack.len().saturating_sub(1);
-        lane.contexts.end(depth, |span| open.end(span.span));
+        let piece = call.piece.map(|piece| piece.call);
+        lane.contexts
+            .end(depth, |span| open.end_of_call(span.span, piece));
         counts
     }
 
