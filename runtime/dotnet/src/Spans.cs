@@ -279,7 +279,7 @@ namespace Weave.Runtime
         private static void End(Lane lane, Span over)
         {
             Span outer = over.Before;
-            bool again = over.Segment != lane.Segments && over.IsRecorded && over.Call == 0;
+            bool again = over.IsRecorded && (over.Segment != lane.Segments || over.Call != 0);
             object known = over.Known;
             object earlier = over.Earlier;
             for (Span one = Flow.Of.Value; one != null && one != outer;)
@@ -295,7 +295,7 @@ namespace Weave.Runtime
             Run(lane, outer);
             if (again)
             {
-                // A segment has begun within it, and says that the thread runs in it.
+                // The trace may have been told that the thread runs in it: where a segment or a later piece of it began.
                 lane.Change(over.Method);
             }
         }

@@ -1186,6 +1186,7 @@ impl Spans {
                 if known.wanted {
                     known.count.add(duration, failed, call.weight.into());
                 }
+                self.complete_held(piece.call, call.method, &values);
                 self.release(piece.call, Some(start));
             }
         }
@@ -1330,6 +1331,26 @@ impl Spans {
         if self.options.spans {
             self.spans.push(span);
         }
+    }
+
+    /// The first piece of a logical call has come behind its end: what it says is known now.
+    fn complete_held(&mut self, call: u64, method: MethodIx, values: &[values::Value]) {
+        let Some(mut span) = self.held.remove(&call) else {
+            return;
+        };
+        let own = self.logical_spans.get(&call).copied();
+        if let Some(own) = own.filter(|own| span.span_id != own.span.to_be_bytes()) {
+            span.trace_id = own.trace.to_be_bytes().to_vec();
+            span.span_id = own.span.to_be_bytes().to_vec();
+            span.parent_span_id = match own.parent {
+                0 => Vec::new(),
+                parent => parent.to_be_bytes().to_vec(),
+            };
+            span.flags = flags_of(own);
+        }
+        span.attributes.extend(values.iter().filter_map(value));
+        self.say(&mut span, method, values);
+        self.held.insert(call, span);
     }
 
     /// When a logical call began is known now, or never will be.
