@@ -126,6 +126,7 @@ impl Requests {
             open: FxHashMap::default(),
             ended: FxHashMap::default(),
             logical: FxHashMap::default(),
+            over: FxHashMap::default(),
             values: Vec::new(),
         };
         let (mut replay, mut methods) = (Replay::new(0), Methods::default());
@@ -259,6 +260,8 @@ struct Seen<'r> {
     ended: FxHashMap<u64, Arc<str>>,
     /// Spans that run in pieces: when they began, and their values.
     logical: FxHashMap<u64, (u64, Vec<Value>)>,
+    /// Calls whose end was read before their first piece: when they ended, and whether they failed.
+    over: FxHashMap<u64, (u64, bool)>,
     values: Vec<Value>,
 }
 
@@ -316,6 +319,34 @@ impl Seen<'_> {
             self.ended.insert(entry, name.as_str().into());
         }
         self.row(name).add(took, failed, open);
+    }
+
+    /// A call that runs in pieces is over. Another thread's records, its first piece's among them, may be read later.
+    fn logical_ends(&mut self, method: MethodIx, call: u64, time: u64, failed: bool) {
+        let Some(known) = self.known(method).cloned() else {
+            return;
+        };
+        let Some((start, values)) = self.logical.remove(&call) else {
+            if self.over.len() < MAX_OPEN {
+                self.over.insert(call, (time, failed));
+            }
+            return;
+        };
+        let own = self.open_spans.logical(call);
+        let values = match own {
+            Some(own) => self.open_spans.values(own.span, values),
+            None => values,
+        };
+        let ended = (time.saturating_sub(start), failed);
+        let entry = own.and_then(|own| self.entries.get(&own.span).copied());
+        match (own, entry) {
+            (Some(own), Some(entry)) if entry != own.span => {
+                self.span_ends(&known, ended, &values, Key::Span(entry));
+            }
+            (Some(own), _) => self.entry_ends(&known, ended, &values, Key::Span(own.span)),
+            (None, _) => self.entry_ends(&known, ended, &values, Key::Logical(call)),
+        }
+        self.open_spans.end_logical(call);
     }
 
     fn span_ends(
@@ -465,6 +496,11 @@ impl Visitor for Seen<'_> {
             let piece = call.piece.map(|piece| piece.call);
             contexts.end(depth, |span| open.end_of_call(span.span, piece));
         }
+        if let Some(piece) = call.piece.filter(|piece| piece.first)
+            && let Some((time, failed)) = self.over.remove(&piece.call)
+        {
+            self.logical_ends(call.method, piece.call, time, failed);
+        }
         true
     }
 
@@ -476,27 +512,7 @@ impl Visitor for Seen<'_> {
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, _: u32) {
-        let Some((start, values)) = self.logical.remove(&call) else {
-            return;
-        };
-        let own = self.open_spans.logical(call);
-        let values = match own {
-            Some(own) => self.open_spans.values(own.span, values),
-            None => values,
-        };
-        if let Some(known) = self.known(method).cloned() {
-            let failed = outcome == Outcome::Error;
-            let ended = (time.saturating_sub(start), failed);
-            let entry = own.and_then(|own| self.entries.get(&own.span).copied());
-            match (own, entry) {
-                (Some(own), Some(entry)) if entry != own.span => {
-                    self.span_ends(&known, ended, &values, Key::Span(entry));
-                }
-                (Some(own), _) => self.entry_ends(&known, ended, &values, Key::Span(own.span)),
-                (None, _) => self.entry_ends(&known, ended, &values, Key::Logical(call)),
-            }
-        }
-        self.open_spans.end_logical(call);
+        self.logical_ends(method, call, time, outcome == Outcome::Error);
     }
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}

@@ -25,7 +25,7 @@ use crate::trace::metrics::{Reading, Unit, metric_of};
 use crate::trace::replay::{Replay, Run, Visitor};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -264,6 +264,8 @@ struct Spans {
     logical_values: usize,
     /// Spans that are open.
     open: OpenSpans,
+    /// Logical calls of rules' spans whose first piece was read before, and has their values.
+    begun_by_piece: FxHashSet<u64>,
     /// Logical calls that are spans with ids of their own.
     logical_spans: FxHashMap<u64, SpanContext>,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
@@ -304,6 +306,7 @@ impl Session {
                 values: Vec::new(),
                 logical_values: 0,
                 open: OpenSpans::default(),
+                begun_by_piece: FxHashSet::default(),
                 logical_spans: FxHashMap::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
@@ -1003,7 +1006,7 @@ impl Spans {
                 trace: origin.trace,
                 root: None,
                 parent: origin.parent,
-                begun: true,
+                begun: begun || !self.begun_by_piece.contains(&call),
                 below: origin.below,
                 over: false,
                 failed: false,
@@ -1038,8 +1041,7 @@ impl Spans {
             start: time,
             last: time,
             trace,
-            root: (stack.first().and_then(|f| f.piece).map(|p| p.call))
-                .filter(|_| own.is_none()),
+            root: (stack.first().and_then(|f| f.piece).map(|p| p.call)).filter(|_| own.is_none()),
             parent,
             begun,
             below: below || is_root,
@@ -1153,6 +1155,9 @@ impl Spans {
             if let Some(piece) = call.piece.filter(|piece| piece.first) {
                 let which = (piece.call, call.weight);
                 self.begin_logical(call.method, which, call.start, around, true);
+                if self.rule(call.method).is_some() && self.begun_by_piece.len() < MAX_LOGICAL {
+                    self.begun_by_piece.insert(piece.call);
+                }
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 let stays = self.is_part(call) || self.fits(stack, time);
@@ -1348,13 +1353,18 @@ impl Spans {
             };
             span.flags = flags_of(own);
         }
+        let values = match own {
+            Some(own) => self.open.values(own.span, values.to_vec()),
+            None => values.to_vec(),
+        };
         span.attributes.extend(values.iter().filter_map(value));
-        self.say(&mut span, method, values);
+        self.say(&mut span, method, &values);
         self.held.insert(call, span);
     }
 
     /// When a logical call began is known now, or never will be.
     fn release(&mut self, call: u64, start: Option<u64>) {
+        self.open.end_logical(call);
         if let Some(mut span) = self.held.remove(&call) {
             if let Some(start) = start {
                 span.start_time_unix_nano = self.origin.saturating_add(start);
@@ -1406,7 +1416,9 @@ impl Spans {
                 Some(own) => self.open.values(own.span, values),
                 None => values,
             };
-            span.flags = own.map_or(0, flags_of);
+            if let Some(own) = own {
+                span.flags = flags_of(own);
+            }
             span.attributes.push(number("weave.logical_call", call));
             if weight > 1 {
                 span.attributes.push(number("weave.weight", weight));
@@ -1416,7 +1428,11 @@ impl Spans {
             let held = (!begun && how != Outcome::Running).then_some(call);
             self.pending.push(Pending { span, method, held });
         }
-        self.open.end_logical(call);
+        // Of one that is held others may still say what they know.
+        let is_held = !begun && how != Outcome::Running;
+        if !is_held {
+            self.open.end_logical(call);
+        }
     }
 
     /// Logical calls that have not ended.

@@ -303,7 +303,7 @@ namespace App
         /// <summary>Many requests at once, on threads that they share: none comes into another's context.</summary>
         private static void Many(int count)
         {
-            string[] kinds = { "plain", "fail", "run", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread" };
+            string[] kinds = { "plain", "fail", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread" };
             var all = new Task<int>[count];
             for (int i = 0; i < count; i++)
             {
