@@ -17,6 +17,12 @@ namespace System.Threading
         public static AsyncFlowControl SuppressFlow() { throw null; }
     }
 
+    public static class Monitor
+    {
+        public static void Enter(object obj, ref bool lockTaken) { }
+        public static void Exit(object obj) { }
+    }
+
     public struct AsyncLocalValueChangedArgs<T>
     {
         public T CurrentValue { get { throw null; } }

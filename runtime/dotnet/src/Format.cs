@@ -103,7 +103,8 @@ namespace Weave.Runtime
         internal static long[] ExceptionEscape(Exception e, bool asked)
         {
             bool unasked = e is Followed.Unasked;
-            byte[] type = Utf8(unasked ? Unknown : e.GetType().ToString(), TextLimit);
+            var told = e as Told;
+            byte[] type = Utf8(unasked ? Unknown : told != null ? told.TypeName : e.GetType().ToString(), TextLimit);
             byte[] message;
             try
             {

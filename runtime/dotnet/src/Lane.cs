@@ -338,6 +338,12 @@ namespace Weave.Runtime
             span.Segment = segment;
         }
 
+        /// <summary>A span begins that is no call of the thread.</summary>
+        internal void BeginTold(Span span, int id, long now, long call)
+        {
+            Slow(Format.Begin, id, now, 0, call, null, span.BegunApart());
+        }
+
         /// <summary>How many segments this thread has begun.</summary>
         internal int Segments
         {

@@ -8,6 +8,8 @@ namespace Weave.Runtime
         internal const int Random = 2;
         /// <summary>Beside these, in the trace: the parent is of another process.</summary>
         internal const int Remote = 1 << 8;
+        /// <summary>A BEGIN escape follows.</summary>
+        private const int IsBegun = 1 << 9;
 
         internal readonly long TraceHigh;
         internal readonly long TraceLow;
@@ -48,6 +50,7 @@ namespace Weave.Runtime
             this.once = once;
             Method = method;
             Thread = thread;
+            this.parent = parent;
             if (from != null)
             {
                 parentId = from.Id;
@@ -57,7 +60,6 @@ namespace Weave.Runtime
             }
             else if (parent != null)
             {
-                this.parent = parent;
                 parentId = parent.Id;
                 flags = parent.flags & 0xFF;
                 State = parent.State;
@@ -107,6 +109,14 @@ namespace Weave.Runtime
         internal long[] Begun()
         {
             return new[] { Format.Escape(Format.Span, 5, Method), TraceHigh, TraceLow, Id, parentId, flags };
+        }
+
+        /// <summary>That of an activity, which no call of the thread is.</summary>
+        internal long[] BegunApart()
+        {
+            long[] escape = Begun();
+            escape[5] |= IsBegun;
+            return escape;
         }
 
         /// <summary>The CONTEXT escape of what runs below it, or in none.</summary>

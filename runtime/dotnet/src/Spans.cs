@@ -221,6 +221,22 @@ namespace Weave.Runtime
             Flow.Of.Value = next;
         }
 
+        /// <summary>The same where the trace is to be told.</summary>
+        internal static void Move(Span next)
+        {
+            Any = true;
+            Flow.Of.Value = next;
+        }
+
+        /// <summary>A library's span has ended.</summary>
+        internal static void Leave(Span over, Span before)
+        {
+            if (Flow.Of.Value == over)
+            {
+                Flow.Of.Value = before;
+            }
+        }
+
         /// <summary>The first piece of a logical call that is a span runs; it is recorded or not.</summary>
         internal static void Resume(Lane lane, Span span, ref long call, int id)
         {

@@ -38,6 +38,10 @@ pub const PACKS: [(&str, &str); 10] = [
         "requests-jvm",
         include_str!("../../../rules/requests-jvm.toml"),
     ),
+    (
+        "requests-net",
+        include_str!("../../../rules/requests-net.toml"),
+    ),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
     ("httpclient", include_str!("../../../rules/httpclient.toml")),
