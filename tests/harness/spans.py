@@ -4,16 +4,17 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, aspnet. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
-that is woven whole by the packs alone; a request is one trace, from the one to the other and over threads.
+that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
 import argparse
 import collections
 import json
 import re
+import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -23,6 +24,7 @@ import corpora
 import dotnet
 import layouts
 import otlp
+import sdk
 import values
 from lib import ROOT, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
 from servers import Program
@@ -206,7 +208,34 @@ def boot(score, folder):
     score.check("boot: the report's requests", len(found) >= len(ASKED) and (many.get("repeated") or {}).get("times") == 6, str(many)[:300])
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot}
+def aspnet(score, folder):
+    """A server that nothing is woven in but its entry point and a method: what ASP.NET Core and HttpClient tell of themselves."""
+    found = sdk.find()
+    plain, woven, trace = folder / "plain", fresh(folder / "woven"), folder / "run.wtrace"
+    source = fresh(folder / "source")
+    for file in (SOURCES / "aspnet").iterdir():
+        shutil.copy(file, source)
+    environment = found.environment(folder / "packages")
+    run([found.dotnet, "build", source / "web.csproj", "-c", "Release", "-o", plain, "--nologo", "-v", "q"], env=environment)
+    run([weave_binary(), "-q", "--rules", SOURCES / "aspnet/rules.toml", plain, woven])
+    ran = run([found.dotnet, plain / "web.dll"], env=environment)
+    done = run([found.dotnet, woven / "web.dll"], check=False, env={**environment, **values.environment(trace)})
+    score.check("aspnet: it answers as unwoven", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
+    checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+    score.check("aspnet: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
+    spans = collected(trace, folder, "--min", "0")
+    port = re.compile(r"127\.0\.0\.1:\d+|server.port=\d+")
+    text = [port.sub("..", text) for _, text in trees(spans)]
+    (folder / "aspnet.txt").write_text("\n\n".join(text) + "\n")
+    expected = (SOURCES / "expected_aspnet.txt").read_text().strip().split("\n\n")
+    score.check("aspnet: the spans of each request", text == expected, f"{len(text)} trees, see {folder / 'aspnet.txt'}")
+    score.check("aspnet: no secret is told", b"geheim" not in trace.read_bytes(), "")
+    told = json.loads(run([weave_binary(), "report", trace, "--requests", "--json"]).stdout)
+    names = {row["name"]: row["errors"] for row in told["requests"]}
+    score.check("aspnet: the report's requests", names == {"GET /orders/{id:int}": 0, "GET /price/{id:int}": 0, "GET /boom": 1, "GET": 0}, str(names))
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "aspnet": aspnet}
 
 
 def body():

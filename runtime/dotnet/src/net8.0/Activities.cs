@@ -215,7 +215,8 @@ namespace Weave.Runtime
             }
             bool failed = activity.Status == ActivityStatusCode.Error || failure != null;
             tags.Add(new KeyValuePair<string, object>("", Conventions.Name(activity.DisplayName, activity.OperationName, tags)));
-            Shape shape = Shape.Of(activity.Source.Name, (int)activity.Kind).With(tags);
+            Shape shape = Shape.Of(activity.Source.Name, (int)activity.Kind);
+            shape.Know(tags);
             lane.Resume(0, shape.Id, Clock.Now(), open.Call);
             for (int i = 0; i < tags.Count; i++)
             {

@@ -16,6 +16,15 @@ namespace Weave.Runtime
             "messaging.destination", "messaging.destination.name",
         };
 
+        /// <summary>What is said most; the first is a span's own name.</summary>
+        internal static readonly string[] Usual =
+        {
+            "", "error.type", "server.address", "server.port", "http.request.method", "http.response.status_code", "network.protocol.version",
+            "http.route", "url.scheme", "url.path", "url.query", "url.full", "user_agent.original", "db.query.text", "db.system.name",
+            "db.namespace", "db.operation.name", "rpc.method", "rpc.response.status_code", "messaging.system", "messaging.destination.name",
+            "messaging.operation.name", "messaging.operation.type",
+        };
+
         /// <summary>Adds a value. The first of a name stays.</summary>
         internal static void Add(List<KeyValuePair<string, object>> tags, string name, object value)
         {

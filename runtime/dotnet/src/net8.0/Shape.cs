@@ -6,7 +6,7 @@ namespace Weave.Runtime
 {
     /// <summary>
     /// What the trace calls the activities of a source and kind, and the names of their values. No weave knows these, so the library itself
-    /// writes a symbols map of them: another one whenever a name comes up that was not there.
+    /// writes a symbols map of them: again, and longer, when a name comes up that was not there.
     /// </summary>
     internal sealed class Shape
     {
@@ -21,16 +21,20 @@ namespace Weave.Runtime
 
         private readonly string source;
         private readonly int kind;
-        private readonly List<string> names;
+        /// <summary>It only ever grows.</summary>
+        private readonly List<string> names = new List<string>();
         internal readonly int Id;
 
-        private Shape(string source, int kind, List<string> names)
+        private Shape(string source, int kind)
         {
             this.source = source;
             this.kind = kind;
-            this.names = names;
+            for (int i = 0; i < Conventions.Usual.Length; i++)
+            {
+                names.Add(Conventions.Usual[i]); // so that one map is enough, mostly
+            }
             uint hash = 2166136261;
-            string text = source + "\n" + Kinds[kind] + "\n" + made;
+            string text = "activities\n" + source + "\n" + Kinds[kind];
             for (int i = 0; i < text.Length; i++)
             {
                 hash = unchecked((hash ^ text[i]) * 16777619);
@@ -48,37 +52,41 @@ namespace Weave.Runtime
             }
             lock (TheGate)
             {
-                return Find(source, kind) ?? Add(source, kind, new List<string>());
+                known = Find(source, kind);
+                if (known == null)
+                {
+                    known = new Shape(source, kind);
+                    known.Tell();
+                    if (All.Count < MostShapes)
+                    {
+                        All.Add(known);
+                    }
+                }
+                return known;
             }
         }
 
-        /// <summary>That which has a place for all these values, as long as there is room.</summary>
-        internal Shape With(List<KeyValuePair<string, object>> tags)
+        /// <summary>Makes places for these values, as long as there is room.</summary>
+        internal void Know(List<KeyValuePair<string, object>> tags)
         {
             if (Has(tags))
             {
-                return this;
+                return;
             }
             lock (TheGate)
             {
-                Shape last = Find(source, kind);
-                if (last.Has(tags) || All.Count >= MostShapes)
+                int before = names.Count;
+                for (int i = 0; i < tags.Count && names.Count < MostNames; i++)
                 {
-                    return last;
-                }
-                var more = new List<string>();
-                for (int i = 0; i < last.names.Count; i++)
-                {
-                    more.Add(last.names[i]);
-                }
-                for (int i = 0; i < tags.Count && more.Count < MostNames; i++)
-                {
-                    if (last.Place(tags[i].Key) < 0)
+                    if (Place(tags[i].Key) < 0)
                     {
-                        more.Add(tags[i].Key);
+                        names.Add(tags[i].Key);
                     }
                 }
-                return more.Count == last.names.Count ? last : Add(source, kind, more);
+                if (names.Count > before)
+                {
+                    Tell();
+                }
             }
         }
 
@@ -107,7 +115,6 @@ namespace Weave.Runtime
             return true;
         }
 
-        /// <summary>The newest of a source and kind. It only ever grows.</summary>
         private static Shape Find(string source, int kind)
         {
             for (int i = All.Count - 1; i >= 0; i--)
@@ -121,20 +128,13 @@ namespace Weave.Runtime
             return null;
         }
 
-        private static Shape Add(string source, int kind, List<string> names)
+        private void Tell()
         {
-            var shape = new Shape(source, kind, names);
             Store store = Trace.Store;
             if (store != null)
             {
-                store.Symbols(FirstMap + made, shape.Map());
+                store.Symbols(FirstMap + made++, Map());
             }
-            made++;
-            if (All.Count < MostShapes)
-            {
-                All.Add(shape);
-            }
-            return shape;
         }
 
         /// <summary>The symbols map (<c>docs/trace-format.md</c>) with this one method.</summary>
@@ -158,6 +158,8 @@ namespace Weave.Runtime
             {
                 Text(entries, names[i]);
             }
+            entries.Add(10);
+            Number(entries, (uint)Id);
             entries.Add(13);
             Number(entries, (uint)Id);
             Number(entries, (uint)kind + 1);
