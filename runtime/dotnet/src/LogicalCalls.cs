@@ -249,9 +249,10 @@ namespace Weave.Runtime
                 Lane.What what = (state & Runs) != 0 ? Lane.What.End : Lane.What.Complete;
                 Lane lane = Leave(state);
                 lane.Logical(what, id, now, Number(state), null, Weight(state));
-                if (Spans.Any)
+                Contexts used = Contexts.Used;
+                if (used != null)
                 {
-                    Spans.Over(lane, Number(state));
+                    used.Over(lane, Number(state));
                 }
             }
         }
@@ -271,9 +272,10 @@ namespace Weave.Runtime
                 Lane.What what = (state & Runs) != 0 ? Lane.What.Fail : Lane.What.CompleteFailed;
                 Lane lane = Leave(state);
                 lane.Logical(what, id, now, Number(state), e, Weight(state));
-                if (Spans.Any)
+                Contexts used = Contexts.Used;
+                if (used != null)
                 {
-                    Spans.Over(lane, Number(state));
+                    used.Over(lane, Number(state));
                 }
             }
         }

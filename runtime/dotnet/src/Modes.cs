@@ -227,7 +227,7 @@ namespace Weave.Runtime
         internal static void Begin(ref long call, int rules, int id)
         {
             call = LogicalCalls.New(Decide(rules | Decided, id));
-            if (Spans.Any)
+            if (Contexts.Used != null)
             {
                 Recorder.Lane().TakeNext(id); // who enumerates runs in its own context between the pieces
             }
@@ -243,10 +243,11 @@ namespace Weave.Runtime
             if (call == 0)
             {
                 call = LogicalCalls.New((rules & Decided) == 0 ? Decide(rules | Decided, id) : Recorder.Lane().TakePassed(id));
-                Span span = Spans.Any && (rules & Decided) != 0 ? Recorder.Lane().TakeNext(id) : null;
+                Contexts used = Contexts.Used;
+                Span span = used != null && (rules & Decided) != 0 ? Recorder.Lane().TakeNext(id) : null;
                 if (span != null)
                 {
-                    Spans.Resume(Recorder.Lane(), span, ref call, id);
+                    used.Resume(Recorder.Lane(), span, ref call, id);
                     return;
                 }
             }

@@ -138,7 +138,7 @@ namespace Weave.Runtime
                     lane = Trace.Lane(room);
                     if (lane != null && lane != Runtime.Lane.Mute)
                     {
-                        lane.Within = Spans.Current;
+                        lane.Within = Contexts.Used == null ? null : Contexts.Used.Current;
                     }
                 }
                 catch (Exception)

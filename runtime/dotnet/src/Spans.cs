@@ -24,13 +24,31 @@ namespace Weave.Runtime
         private const int Baggage = 2;
 
         /// <summary>Made with the first span: a program without any has no such thing, and its threads are not told of anything.</summary>
-        private static class Flow
+        private sealed class Flow : Contexts
         {
             internal static readonly AsyncLocal<Span> Of = new AsyncLocal<Span>(Changed);
+
+            internal override Span Current
+            {
+                get { return Spans.Current; }
+            }
+
+            internal override void Resume(Lane lane, Span span, ref long call, int id)
+            {
+                Spans.Resume(lane, span, ref call, id);
+            }
+
+            internal override void Over(Lane lane, long call)
+            {
+                Spans.Over(lane, call);
+            }
         }
 
         /// <summary>There is a span, or was one.</summary>
-        internal static volatile bool Any;
+        private static bool Any
+        {
+            get { return Contexts.Used != null; }
+        }
 
         /// <summary>
         /// Whether a call of the method <paramref name="id"/> is recorded. <c>rules</c> is what the rules say of switching, as for
@@ -209,14 +227,14 @@ namespace Weave.Runtime
             }
             object earlier = Ambient.Current;
             object known = Ambient.Begin(parent, from, ref ids);
-            Any = true;
+            Contexts.Used = Contexts.Used ?? new Flow();
             return new Span(parent, from, ids, once, id, lane.ThreadNumber) { Before = around, Known = known, Earlier = earlier };
         }
 
         /// <summary>This flow of the program runs in another context from now on, or in none.</summary>
         internal static void Run(Lane lane, Span next)
         {
-            Any = true;
+            Contexts.Used = Contexts.Used ?? new Flow();
             lane.Within = next; // it knows: it is not told
             Flow.Of.Value = next;
         }
@@ -224,7 +242,7 @@ namespace Weave.Runtime
         /// <summary>The same where the trace is to be told.</summary>
         internal static void Move(Span next)
         {
-            Any = true;
+            Contexts.Used = Contexts.Used ?? new Flow();
             Flow.Of.Value = next;
         }
 
@@ -238,7 +256,7 @@ namespace Weave.Runtime
         }
 
         /// <summary>The first piece of a logical call that is a span runs; it is recorded or not.</summary>
-        internal static void Resume(Lane lane, Span span, ref long call, int id)
+        private static void Resume(Lane lane, Span span, ref long call, int id)
         {
             Ambient.Set(span.Known);
             LogicalCalls.ResumeSpan(lane, span, ref call, id);
@@ -272,7 +290,7 @@ namespace Weave.Runtime
         }
 
         /// <summary>A logical call is over.</summary>
-        internal static void Over(Lane lane, long call)
+        private static void Over(Lane lane, long call)
         {
             try
             {
