@@ -38,7 +38,10 @@ for name in System.Collections System.Console System.Data.Common System.IO.FileS
     reference net8.0 "$out/net8.0/$name.dll" -define:NET8_0_OR_GREATER -r:"$core" "ref/$name.cs"
     references="$references -r:$out/net8.0/$name.dll"
 done
-library net8.0 $references src/net8.0/*.cs
+# It has the key of .NET Standard.
+activities=$out/net8.0/System.Diagnostics.DiagnosticSource.dll
+reference netstandard "$activities" -define:NET8_0_OR_GREATER -r:"$core" ref/System.Diagnostics/DiagnosticSource.cs
+library net8.0 $references -r:"$activities" src/net8.0/*.cs
 
 # The compiler lists all members: those of public types that are public themselves count.
 names() { sed -n "s/^ *public $1/\\1/p" src/*.cs | sort -u | tr '\n' '|' | sed 's/|$//'; }

@@ -891,12 +891,11 @@ impl Planner<'_> {
         self.bind_said(method, advice, says, Some(span))
     }
 
-    /// Whether hooks of their own begin and end a method's spans: on the JVM and in dex files. In .NET the plain pair does, and the
-    /// context is the platform's.
+    /// Whether hooks of their own begin and end a method's spans.
     fn is_span_hooked(&self, method: &Method<'_>, verdict: Verdict) -> bool {
+        let is_async = method.kinds.intersects(Kinds::ASYNC);
         let own = self.own.as_ref();
-        own.is_some_and(|own| own.binder.language == Language::Java)
-            && !method.kinds.intersects(Kinds::ASYNC)
+        own.is_some_and(|own| own.binder.language == Language::CSharp || !is_async)
             && matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ALL))
     }
 
@@ -1179,7 +1178,11 @@ impl Visitor for Planner<'_> {
                     let switches = Arc::clone(switches);
                     self.plan.switched.push(((ty, index), switches));
                 }
-                let advice = advice.without(Advice::LIBRARY).with(Advice::OWN);
+                let rest = advice.without(Advice::LIBRARY).with(Advice::OWN);
+                let advice = match self.plan.bound[place as usize].logical {
+                    Some(_) => rest.with(Advice::ALL), // its pieces have their hooks
+                    None => rest,
+                };
                 (Verdict::Weave(advice), Some(place))
             }
             (Verdict::Weave(advice), Some(switches)) => {

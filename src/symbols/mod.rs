@@ -868,7 +868,7 @@ impl Symbols {
                         }
                         names.push(name.into());
                     }
-                    self.values.entry(id).or_insert_with(|| names.into());
+                    self.name_values(id, names.into());
                 }
                 TAG_ROOT => {
                     let id = cursor.uleb32()?;
@@ -1012,6 +1012,14 @@ impl Symbols {
         self.insert(id, symbol);
     }
 
+    /// What the values of a method are called. Who says it again says more: the names that were there stay where they are.
+    fn name_values(&mut self, id: u32, names: Arc<[Arc<str>]>) {
+        let known = self.values.entry(id).or_insert_with(|| Arc::clone(&names));
+        if names.len() > known.len() {
+            *known = names;
+        }
+    }
+
     /// Adds all of another map; ids that are known already keep their names.
     pub fn merge(&mut self, other: Symbols) {
         self.has_roots |= other.has_roots;
@@ -1020,7 +1028,7 @@ impl Symbols {
             self.insert(id, symbol);
         }
         for (id, names) in other.values {
-            self.values.entry(id).or_insert(names);
+            self.name_values(id, names);
         }
         for (id, rule) in other.spans {
             self.spans.entry(id).or_insert(rule);

@@ -147,9 +147,46 @@ pub struct OpenSpans {
     early: FxHashMap<u64, Vec<Value>>,
     /// The spans of these, the oldest first.
     early_spans: VecDeque<u64>,
+    /// Those that are logical calls, by their numbers.
+    logical: FxHashMap<u64, SpanContext>,
 }
 
 impl OpenSpans {
+    /// A logical call begins that is a span: it is open until that is over.
+    pub fn begin_logical(&mut self, call: u64, span: SpanContext, is_entry: bool) {
+        if self.logical.len() < MAX_OPEN {
+            self.logical.insert(call, span);
+            self.begin(span, is_entry);
+        }
+    }
+
+    /// A span that is open goes on as a logical call.
+    pub fn goes_on(&mut self, call: u64, span: SpanContext) {
+        if self.logical.len() < MAX_OPEN {
+            self.logical.insert(call, span);
+        }
+    }
+
+    /// The span that a logical call is.
+    pub fn logical(&self, call: u64) -> Option<SpanContext> {
+        self.logical.get(&call).copied()
+    }
+
+    /// A logical call is over.
+    pub fn end_logical(&mut self, call: u64) {
+        if let Some(span) = self.logical.remove(&call) {
+            self.end(span.span);
+        }
+    }
+
+    /// A call ends with which these spans do, in the thread; those of the logical call go on.
+    pub fn end_of_call(&mut self, span: u64, logical: Option<u64>) {
+        let whole = logical.and_then(|call| self.logical(call));
+        if whole.is_none_or(|whole| whole.span != span) {
+            self.end(span);
+        }
+    }
+
     /// A span begins.
     pub fn begin(&mut self, span: SpanContext, is_entry: bool) {
         if self.all.len() >= MAX_OPEN {

@@ -126,6 +126,9 @@ pub const VALUE_OF_ENTRY: u8 = 8;
 /// SPAN and CONTEXT flag, beside those of W3C in the low byte: the parent is of another process.
 pub const SPAN_REMOTE: u64 = 1 << 8;
 
+/// SPAN flag: a BEGIN escape follows, and no call of the thread is the span.
+pub const SPAN_BEGUN: u64 = 1 << 9;
+
 /// Header flag: the process ended in an orderly way.
 pub const FLAG_ORDERLY: u32 = 1;
 

@@ -3,7 +3,7 @@
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
 use super::file::{Segment, Trace};
 use super::format::{
-    CallKind, Decoder, Escape, LOGICAL_FIRST, Record, SpanContext, VALUE_OF_ENTRY,
+    CallKind, Decoder, Escape, LOGICAL_FIRST, Record, SPAN_BEGUN, SpanContext, VALUE_OF_ENTRY,
 };
 use super::idle::Excludes;
 use super::methods::{Method, MethodIx, Methods};
@@ -53,6 +53,9 @@ pub trait Visitor {
 
     /// The next call is a span, `depth` calls deep.
     fn span(&mut self, _method: MethodIx, _span: SpanContext, _depth: usize) {}
+
+    /// The logical call of this number, which begins next, is a span.
+    fn logical_span(&mut self, _method: MethodIx, _call: u64, _span: SpanContext) {}
 
     /// What begins in the thread from here on, `depth` calls deep, runs below this span, or below none.
     fn context(&mut self, _span: Option<SpanContext>, _depth: usize) {}
@@ -119,6 +122,16 @@ struct Next<'r> {
     logical: Option<(u32, u64)>,
     /// The call that ends goes on as this logical one.
     stays: Option<u64>,
+    /// What a SPAN escape said, and how many records were before it.
+    span: Option<(u64, MethodIx, SpanContext)>,
+}
+
+impl Next<'_> {
+    /// The span that the call is which begins behind so many records.
+    fn span(&mut self, records: u64) -> Option<(MethodIx, SpanContext)> {
+        let (at, method, span) = self.span.take()?;
+        (at == records).then_some((method, span))
+    }
 }
 
 fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'a str, &'a str)> {
@@ -550,7 +563,8 @@ impl Replay {
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);
-                if self.run.over == 0 {
+                next.span = Some((self.run.tally.records, method, span));
+                if self.run.over == 0 && span.flags & SPAN_BEGUN == 0 {
                     visitor.span(method, span, self.run.stack.len());
                 }
             }
@@ -573,9 +587,17 @@ impl Replay {
                 self.samples = true;
                 self.run.taken = Some((id, weight));
             }
-            Escape::Logical { flags, call } => next.logical = Some((flags, call)),
+            Escape::Logical { flags, call } => {
+                next.logical = Some((flags, call));
+                if let Some((method, span)) = next.span(self.run.tally.records) {
+                    visitor.logical_span(method, call, span);
+                }
+            }
             Escape::Stays { call } => next.stays = Some(call),
             Escape::Begin { id, call, time } => {
+                if let Some((method, span)) = next.span(self.run.tally.records) {
+                    visitor.logical_span(method, call, span);
+                }
                 self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
                 if self.run.stack.last().is_some_and(|f| f.root > 0) {

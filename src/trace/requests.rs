@@ -148,8 +148,7 @@ impl Requests {
             traces: FxHashMap::default(),
             ended: FxHashMap::default(),
             logical: FxHashMap::default(),
-            staying: FxHashMap::default(),
-            completed: FxHashMap::default(),
+            over: FxHashMap::default(),
             values: Vec::new(),
         };
         let (mut replay, mut methods) = (Replay::new(0), Methods::default());
@@ -267,16 +266,6 @@ struct Open {
     texts: FxHashMap<Arc<str>, u32>,
 }
 
-/// A span that goes on behind its method.
-struct Staying {
-    method: MethodIx,
-    start: u64,
-    span: SpanContext,
-    /// The request that it is of.
-    request: Option<Key>,
-    values: Vec<Value>,
-}
-
 /// What a replay has seen.
 struct Seen<'r> {
     into: &'r mut Requests,
@@ -292,12 +281,10 @@ struct Seen<'r> {
     traces: FxHashMap<u64, u128>,
     /// The names of requests that have ended.
     ended: FxHashMap<u64, Arc<str>>,
-    /// Requests that run in pieces: when they began, and their values.
+    /// Spans that run in pieces: when they began, and their values.
     logical: FxHashMap<u64, (u64, Vec<Value>)>,
-    /// Spans that go on behind their methods.
-    staying: FxHashMap<u64, Staying>,
-    /// Their ends, where those are read before what they end.
-    completed: FxHashMap<u64, (u64, bool, Vec<Value>)>,
+    /// Calls whose end was read before their first piece: when they ended, whether they failed, and their values.
+    over: FxHashMap<u64, (u64, bool, Vec<Value>)>,
     values: Vec<Value>,
 }
 
@@ -371,6 +358,41 @@ impl Seen<'_> {
         }
     }
 
+    /// A call that runs in pieces is over. Another thread's records, its first piece's among them, may be read later.
+    fn logical_ends(
+        &mut self,
+        method: MethodIx,
+        call: u64,
+        (time, failed): (u64, bool),
+        more: Vec<Value>,
+    ) {
+        let Some(known) = self.known(method).cloned() else {
+            return;
+        };
+        let Some((start, mut values)) = self.logical.remove(&call) else {
+            if self.over.len() < MAX_OPEN {
+                self.over.insert(call, (time, failed, more));
+            }
+            return;
+        };
+        values.extend(more);
+        let own = self.open_spans.logical(call);
+        let values = match own {
+            Some(own) => self.open_spans.values(own.span, values),
+            None => values,
+        };
+        let ended = (time.saturating_sub(start), failed);
+        let entry = own.and_then(|own| self.entries.get(&own.span).copied());
+        match (own, entry) {
+            (Some(own), Some(entry)) if entry != own.span => {
+                self.span_ends(&known, ended, &values, Key::Span(entry));
+            }
+            (Some(own), _) => self.entry_ends(&known, ended, &values, Key::Span(own.span)),
+            (None, _) => self.entry_ends(&known, ended, &values, Key::Logical(call)),
+        }
+        self.open_spans.end_logical(call);
+    }
+
     fn span_ends(
         &mut self,
         known: &Known,
@@ -411,33 +433,6 @@ impl Seen<'_> {
     }
 }
 
-impl Seen<'_> {
-    /// A span that went on behind its method is over.
-    fn stayed(&mut self, staying: Staying, (time, failed): (u64, bool), more: Vec<Value>) {
-        let Staying {
-            method,
-            start,
-            span,
-            request,
-            mut values,
-        } = staying;
-        values.extend(more);
-        let values = self.open_spans.values(span.span, values);
-        self.open_spans.end(span.span);
-        let ended = (time.saturating_sub(start), failed);
-        let Some(known) = self.known(method).cloned() else {
-            return;
-        };
-        match request {
-            Some(key) if key == Key::Span(span.span) => {
-                self.entry_ends(&known, ended, &values, key);
-            }
-            Some(key) => self.span_ends(&known, ended, &values, key),
-            None => {}
-        }
-    }
-}
-
 impl Visitor for Seen<'_> {
     fn wants_values(&self) -> bool {
         true
@@ -455,6 +450,11 @@ impl Visitor for Seen<'_> {
             self.traces.insert(span.span, span.trace);
         }
         self.open_spans.begin(span, is_entry);
+    }
+
+    fn logical_span(&mut self, method: MethodIx, call: u64, span: SpanContext) {
+        let is_entry = self.known(method).is_some_and(|known| known.is_entry());
+        self.open_spans.begin_logical(call, span, is_entry);
     }
 
     fn context(&mut self, span: Option<SpanContext>, depth: usize) {
@@ -486,34 +486,12 @@ impl Visitor for Seen<'_> {
         };
         let contexts = self.contexts.get(&self.thread);
         let own = contexts.and_then(|all| Some(all.call(depth)?.span));
-        if let (Some(piece), Some(own)) = (call.piece, own)
-            && self.staying.len() < MAX_OPEN
-        {
-            let staying = Staying {
-                method: call.method,
-                start: call.start,
-                span: own,
-                request: self.request(around, Some(own)),
-                values,
-            };
-            if let Some((time, failed, more)) = self.completed.remove(&piece.call) {
-                self.stayed(staying, (time, failed), more);
-            } else {
-                self.staying.insert(piece.call, staying);
-            }
-            let (contexts, open) = (self.contexts.get_mut(&self.thread), &mut self.open_spans);
-            if let Some(contexts) = contexts {
-                contexts.end(depth, |span| {
-                    if span.span != own.span {
-                        open.end(span.span);
-                    }
-                });
-            }
-            return true;
+        if let (Some(piece), Some(own)) = (call.piece, own) {
+            self.open_spans.goes_on(piece.call, own);
         }
         let is_whole = matches!(call.outcome, Outcome::Exit | Outcome::Error);
         if let (Some(piece), Some(known)) = (call.piece, self.known(call.method))
-            && known.is_entry()
+            && (known.is_entry() || self.open_spans.logical(piece.call).is_some())
             && (self.logical.len() < MAX_OPEN || self.logical.contains_key(&piece.call))
         {
             let (start, all) = self
@@ -565,30 +543,27 @@ impl Visitor for Seen<'_> {
         }
         let (contexts, open) = (self.contexts.get_mut(&self.thread), &mut self.open_spans);
         if let Some(contexts) = contexts {
-            contexts.end(depth, |span| open.end(span.span));
+            let piece = call.piece.map(|piece| piece.call);
+            contexts.end(depth, |span| open.end_of_call(span.span, piece));
+        }
+        if let Some(piece) = call.piece.filter(|piece| piece.first)
+            && let Some((time, failed, more)) = self.over.remove(&piece.call)
+        {
+            self.logical_ends(call.method, piece.call, (time, failed), more);
         }
         true
     }
 
-    fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: u32, _: &[Frame]) {}
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, _: u32, _: &[Frame]) {
+        let is_span = self.open_spans.logical(call).is_some();
+        if is_span && self.known(method).is_some() && self.logical.len() < MAX_OPEN {
+            self.logical.insert(call, (time, Vec::new()));
+        }
+    }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, _: u32) {
-        let more = std::mem::take(&mut self.values);
-        let failed = outcome == Outcome::Error;
-        if let Some(staying) = self.staying.remove(&call) {
-            return self.stayed(staying, (time, failed), more);
-        }
-        let Some((start, mut values)) = self.logical.remove(&call) else {
-            if self.known(method).is_some() && self.completed.len() < MAX_OPEN {
-                self.completed.insert(call, (time, failed, more));
-            }
-            return;
-        };
-        values.extend(more);
-        if let Some(known) = self.known(method).cloned() {
-            let took = time.saturating_sub(start);
-            self.entry_ends(&known, (took, failed), &values, Key::Logical(call));
-        }
+        let values = std::mem::take(&mut self.values);
+        self.logical_ends(method, call, (time, outcome == Outcome::Error), values);
     }
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}

@@ -4,16 +4,17 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, aspnet. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
-that is woven whole by the packs alone; a request is one trace, from the one to the other and over threads.
+that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
 import argparse
 import collections
 import json
 import re
+import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -24,6 +25,7 @@ import corpora
 import dotnet
 import layouts
 import otlp
+import sdk
 import values
 from lib import ROOT, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
 from servers import Program
@@ -70,7 +72,7 @@ def collected(trace, folder, *options):
     return collector.spans()
 
 
-def judged(score, name, trace, folder):
+def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=6, without=()):
     """What a Collector got of a trace: ids are sound, and the trees are the expected ones."""
     checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
     score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
@@ -79,21 +81,24 @@ def judged(score, name, trace, folder):
     score.check(f"{name}: each span comes once", spans and max(ids.values()) == 1, f"{len(spans)} spans")
     all_ = trees(spans)
     text = [text for _, text in all_]
-    alone = text[: -REQUESTS]
-    expected = (SOURCES / "expected.txt").read_text().strip().split("\n\n")
+    count = count or REQUESTS
+    alone = text[:-count]
+    expected = (SOURCES / wanted).read_text().strip().split("\n\n")
+    expected = [t for t in expected if not any(one in t for one in without)]
     (folder / f"{name}.txt").write_text("\n\n".join(alone) + "\n")
     score.check(f"{name}: the spans of each request", alone == expected, f"{len(alone)} trees, see {folder / f'{name}.txt'}")
     for one in [t for t in alone if t not in expected][:5]:
         print("not expected:", one)
-    shapes = collections.Counter(text[-REQUESTS:])
+    shapes = collections.Counter(text[-count:])
     known = {t.replace("/7", "/many", 1) for t in expected}
     odd = [shape for shape in shapes if shape not in known]
-    score.check(f"{name}: of {REQUESTS} requests at once none has what is another's", not odd and len(shapes) == 8, "\n".join(odd[:3]) or str(len(shapes)))
+    score.check(f"{name}: of {count} requests at once none has what is another's", not odd and len(shapes) == kinds, "\n".join(odd[:3]) or str(len(shapes)))
     return all_
 
 
 #: At once, as the program's argument says.
 REQUESTS = 300
+DOTNET_REQUESTS = 360
 
 
 def classes(folder, tasks):
@@ -129,19 +134,19 @@ def dex(score, folder):
 
 
 def dotnet_(score, folder):
+    """The same in C#: over tasks, awaits, threads, pools and timers."""
     mono = dotnet.mono_libraries()
     plain, woven, trace = fresh(folder / "plain"), fresh(folder / "woven"), folder / "run.wtrace"
-    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / '4.7.2-api' / 'mscorlib.dll'}", f"-r:{mono / '4.7.2-api' / 'System.dll'}"]
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", *(f"-r:{mono / '4.7.2-api' / name}" for name in ("mscorlib.dll", "System.dll", "System.Core.dll"))]
     run([*base, "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Requests.cs"])
     run([weave_binary(), "-q", "--strict", "--rules", SOURCES / "rules_dotnet.toml", plain / "app.exe", woven / "app.exe"])
-    expected = (SOURCES / "expected_dotnet.txt").read_text().strip().split("\n\n")
     for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
-        ran = run([*host, plain / "app.exe"])
-        done = run([*host, woven / "app.exe"], check=False, env=values.environment(trace))
+        args = [DOTNET_REQUESTS, *(["no timer"] if name == "Mono" else [])]
+        ran = run([*host, plain / "app.exe", *args])
+        done = run([*host, woven / "app.exe", *args], check=False, env=values.environment(trace))
         score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
-        # However short: rules say that they are spans.
-        text = [text for _, text in trees(collected(trace, folder, "--min", "60m"))]
-        score.check(f"{name}: the spans of each request", text == expected, "\n".join(text))
+        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 9, ["/timer/"] if name == "Mono" else [])
+
 
 
 H2 = "com.h2database:h2:2.2.224:jar:"
@@ -209,7 +214,34 @@ def boot(score, folder):
     score.check("boot: the report's requests", len(found) >= len(ASKED) and (many.get("repeated") or {}).get("times") == 6, str(many)[:300])
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot}
+def aspnet(score, folder):
+    """A server that nothing is woven in but its entry point and a method: what ASP.NET Core and HttpClient tell of themselves."""
+    found = sdk.find()
+    plain, woven, trace = folder / "plain", fresh(folder / "woven"), folder / "run.wtrace"
+    source = fresh(folder / "source")
+    for file in (SOURCES / "aspnet").iterdir():
+        shutil.copy(file, source)
+    environment = found.environment(folder / "packages")
+    run([found.dotnet, "build", source / "web.csproj", "-c", "Release", "-o", plain, "--nologo", "-v", "q"], env=environment)
+    run([weave_binary(), "-q", "--rules", SOURCES / "aspnet/rules.toml", plain, woven])
+    ran = run([found.dotnet, plain / "web.dll"], env=environment)
+    done = run([found.dotnet, woven / "web.dll"], check=False, env={**environment, **values.environment(trace)})
+    score.check("aspnet: it answers as unwoven", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
+    checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+    score.check("aspnet: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
+    spans = collected(trace, folder, "--min", "0")
+    port = re.compile(r"127\.0\.0\.1:\d+|server.port=\d+")
+    text = [port.sub("..", text) for _, text in trees(spans)]
+    (folder / "aspnet.txt").write_text("\n\n".join(text) + "\n")
+    expected = (SOURCES / "expected_aspnet.txt").read_text().strip().split("\n\n")
+    score.check("aspnet: the spans of each request", text == expected, f"{len(text)} trees, see {folder / 'aspnet.txt'}")
+    score.check("aspnet: no secret is told", b"geheim" not in trace.read_bytes(), "")
+    told = json.loads(run([weave_binary(), "report", trace, "--requests", "--json"]).stdout)
+    names = {row["name"]: row["errors"] for row in told["requests"]}
+    score.check("aspnet: the report's requests", names == {"GET /orders/{id:int}": 0, "GET /price/{id:int}": 0, "GET /boom": 1, "GET": 0}, str(names))
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "aspnet": aspnet}
 
 
 def body():

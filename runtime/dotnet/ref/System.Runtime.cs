@@ -30,6 +30,7 @@ namespace System
 
     public struct Char
     {
+        public static bool IsLetterOrDigit(char c) { throw null; }
         public static char ToLowerInvariant(char c) { throw null; }
         public override string ToString() { throw null; }
     }
@@ -58,6 +59,11 @@ namespace System
     }
 
 #if NET8_0_OR_GREATER
+    public static class AppContext
+    {
+        public static void SetSwitch(string name, bool enabled) { }
+    }
+
     public static class OperatingSystem
     {
         public static bool IsLinux() { throw null; }
@@ -69,6 +75,9 @@ namespace System
     public readonly ref struct Span<T>
     {
         public Span(T[] array, int start, int length) { throw null; }
+        public unsafe Span(void* pointer, int length) { throw null; }
+        public ref T this[int index] { get { throw null; } }
+        public static implicit operator ReadOnlySpan<T>(Span<T> span) { throw null; }
     }
 
     public readonly ref struct ReadOnlySpan<T>
@@ -107,6 +116,8 @@ namespace System
 
     public sealed class String
     {
+        public String(char[] value) { }
+        public static int CompareOrdinal(string a, int at, string b, int atB, int length) { throw null; }
         public int Length { get { throw null; } }
         [Runtime.CompilerServices.IndexerName("Chars")]
         public char this[int index] { get { throw null; } }
@@ -155,11 +166,13 @@ namespace System
 
     public abstract class MulticastDelegate : Delegate { }
     public delegate void Action<in T>(T obj);
+    public delegate void Action<in T1, in T2>(T1 one, T2 other);
     public delegate TResult Func<out TResult>();
     public delegate TResult Func<in T, out TResult>(T arg);
 
     public abstract class Type
     {
+        public static Type GetType(string name, bool throwOnError) { throw null; }
         public static Type GetTypeFromHandle(RuntimeTypeHandle handle) { throw null; }
         public Reflection.PropertyInfo GetProperty(string name) { throw null; }
         public virtual Reflection.Assembly Assembly { get { throw null; } }
@@ -190,6 +203,7 @@ namespace System
     public class Exception
     {
         public Exception() { }
+        public Exception(string message) { }
         public virtual string Message { get { throw null; } }
     }
 
@@ -280,6 +294,26 @@ namespace System.Collections
 
     public interface IEnumerable { IEnumerator GetEnumerator(); }
     public interface ICollection { int Count { get; } }
+}
+
+namespace System.Collections.Generic
+{
+    public interface IEnumerator<out T> : IDisposable, IEnumerator
+    {
+        new T Current { get; }
+    }
+
+    public interface IEnumerable<out T> : IEnumerable
+    {
+        new IEnumerator<T> GetEnumerator();
+    }
+
+    public struct KeyValuePair<TKey, TValue>
+    {
+        public KeyValuePair(TKey key, TValue value) { throw null; }
+        public TKey Key { get { throw null; } }
+        public TValue Value { get { throw null; } }
+    }
 }
 
 namespace System.Diagnostics

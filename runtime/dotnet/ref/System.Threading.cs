@@ -17,6 +17,23 @@ namespace System.Threading
         public static AsyncFlowControl SuppressFlow() { throw null; }
     }
 
+    public static class Monitor
+    {
+        public static void Enter(object obj, ref bool lockTaken) { }
+        public static void Exit(object obj) { }
+    }
+
+    public struct AsyncLocalValueChangedArgs<T>
+    {
+        public T CurrentValue { get { throw null; } }
+    }
+
+    public sealed class AsyncLocal<T>
+    {
+        public AsyncLocal(System.Action<AsyncLocalValueChangedArgs<T>> valueChangedHandler) { }
+        public T Value { get { throw null; } set { } }
+    }
+
     public sealed class AutoResetEvent : EventWaitHandle
     {
         public AutoResetEvent(bool initialState) { }

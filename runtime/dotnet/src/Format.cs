@@ -43,6 +43,8 @@ namespace Weave.Runtime
         internal const int Cpu = 11;
         internal const int Slow = 12;
         internal const int Sampled = 13;
+        internal const int Span = 14;
+        internal const int Context = 15;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;
@@ -101,7 +103,8 @@ namespace Weave.Runtime
         internal static long[] ExceptionEscape(Exception e, bool asked)
         {
             bool unasked = e is Followed.Unasked;
-            byte[] type = Utf8(unasked ? Unknown : e.GetType().ToString(), TextLimit);
+            var told = e as Told;
+            byte[] type = Utf8(unasked ? Unknown : told != null ? told.TypeName : e.GetType().ToString(), TextLimit);
             byte[] message;
             try
             {

@@ -114,6 +114,14 @@ namespace Weave.Runtime
         internal Later Results;
         /// <summary>The id of the method whose logical call begins next, and above it what was decided about that; or 0.</summary>
         private long passed;
+        /// <summary>The span in which this thread runs, as far as it was told; null where there is none.</summary>
+        internal Span Within;
+        /// <summary>The context that came in with the span which begins next, or null.</summary>
+        internal Parent From;
+        /// <summary>The span that the logical call is which begins next, or null.</summary>
+        internal Span Next;
+        /// <summary>What the last id was made of; 0, none yet.</summary>
+        private ulong random;
         /// <summary>The thread is the library's own, and has samples alone.</summary>
         internal bool Own;
         /// <summary>The name in <see cref="introduction"/>.</summary>
@@ -304,6 +312,81 @@ namespace Weave.Runtime
             var state = (int)(passed >> 32);
             passed = 0;
             return state;
+        }
+
+        /// <summary>The span of a logical call of this method that begins, or null.</summary>
+        internal Span TakeNext(int id)
+        {
+            Span next = Next;
+            Next = null;
+            return next != null && next.Method == id ? next : null;
+        }
+
+        /// <summary>A call begins that is a span.</summary>
+        internal void Begin(Span span, int id, long now)
+        {
+            Between(Format.Enter, id, now);
+            Slow(Format.Enter, id, now, Plain, 0, null, span.Begun());
+            span.Segment = segment;
+        }
+
+        /// <summary>The first piece of a logical call that is a span.</summary>
+        internal void Begin(Span span, int id, long now, long call)
+        {
+            Between(Format.Enter, id, now);
+            Slow(Format.Enter, id, now, Format.First, call, null, span.Begun());
+            span.Segment = segment;
+        }
+
+        /// <summary>A span begins that is no call of the thread.</summary>
+        internal void BeginTold(Span span, int id, long now, long call)
+        {
+            Slow(Format.Begin, id, now, 0, call, null, span.BegunApart());
+        }
+
+        /// <summary>How many segments this thread has begun.</summary>
+        internal int Segments
+        {
+            get { return segment; }
+        }
+
+        /// <summary>Tells the trace in what this thread runs from here on. A segment that begins says it anyway.</summary>
+        internal void Change(int id)
+        {
+            if (Words != null && owner == ThreadNumber)
+            {
+                Slow(Format.None, id, Clock.Now(), Plain, 0, null, Span.Context(Within));
+            }
+        }
+
+        /// <summary>Ids for a span, none of which is 0.</summary>
+        internal Ids NewIds()
+        {
+            return new Ids { TraceHigh = NextId(), TraceLow = NextId(), Id = NextId() };
+        }
+
+        /// <summary>A number for an id, never 0 (splitmix64).</summary>
+        private long NextId()
+        {
+            if (random == 0)
+            {
+                byte[] bytes = Guid.NewGuid().ToByteArray();
+                for (int i = 0; i < 8; i++)
+                {
+                    random = random << 8 | (uint)(bytes[i] ^ bytes[i + 8]);
+                }
+            }
+            ulong id;
+            do
+            {
+                random = unchecked(random + 0x9E3779B97F4A7C15);
+                id = random;
+                id = unchecked((id ^ id >> 30) * 0xBF58476D1CE4E5B9);
+                id = unchecked((id ^ id >> 27) * 0x94D049BB133111EB);
+                id ^= id >> 31;
+            }
+            while (id == 0);
+            return (long)id;
         }
 
         /// <summary>A segment of a logical call begins.</summary>
@@ -1315,6 +1398,17 @@ namespace Weave.Runtime
                 introduced = changes;
                 introduction = Format.ThreadEscape(Host.Name(self), ThreadNumber, self.IsBackground, Own);
                 name = now;
+            }
+            if (Within != null && Within.IsRecorded)
+            {
+                // As well: what was said before may be overwritten.
+                long[] context = Span.Context(Within);
+                var both = new long[introduction.Length + context.Length];
+                for (int i = 0; i < both.Length; i++)
+                {
+                    both[i] = i < introduction.Length ? introduction[i] : context[i - introduction.Length];
+                }
+                return both;
             }
             return introduction;
         }

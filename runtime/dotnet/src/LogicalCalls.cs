@@ -155,6 +155,18 @@ namespace Weave.Runtime
             lane.Resume(first ? Format.First : 0, id, Clock.Now(), state >> NumberShift);
         }
 
+        /// <summary>The first piece of a call that is a span, if it is recorded.</summary>
+        internal static void ResumeSpan(Lane lane, Span span, ref long call, int id)
+        {
+            if (call == Ended || lane.Busy)
+            {
+                return;
+            }
+            span.Call = lane.NextCall();
+            call = span.Call << NumberShift | HasRun | Runs;
+            lane.Begin(span, id, Clock.Now(), span.Call);
+        }
+
         internal static bool IsSuspended(long call)
         {
             return call > 0 && (call & Runs) == 0;
@@ -235,7 +247,13 @@ namespace Weave.Runtime
             {
                 call = Ended;
                 Lane.What what = (state & Runs) != 0 ? Lane.What.End : Lane.What.Complete;
-                Leave(state).Logical(what, id, now, Number(state), null, Weight(state));
+                Lane lane = Leave(state);
+                lane.Logical(what, id, now, Number(state), null, Weight(state));
+                Contexts used = Contexts.Used;
+                if (used != null)
+                {
+                    used.Over(lane, Number(state));
+                }
             }
         }
 
@@ -252,7 +270,13 @@ namespace Weave.Runtime
             {
                 call = Ended;
                 Lane.What what = (state & Runs) != 0 ? Lane.What.Fail : Lane.What.CompleteFailed;
-                Leave(state).Logical(what, id, now, Number(state), e, Weight(state));
+                Lane lane = Leave(state);
+                lane.Logical(what, id, now, Number(state), e, Weight(state));
+                Contexts used = Contexts.Used;
+                if (used != null)
+                {
+                    used.Over(lane, Number(state));
+                }
             }
         }
     }

@@ -227,6 +227,10 @@ namespace Weave.Runtime
         internal static void Begin(ref long call, int rules, int id)
         {
             call = LogicalCalls.New(Decide(rules | Decided, id));
+            if (Contexts.Used != null)
+            {
+                Recorder.Lane().TakeNext(id); // who enumerates runs in its own context between the pieces
+            }
             if (call != LogicalCalls.Ended)
             {
                 LogicalCalls.BeginNew(ref call, id);
@@ -239,6 +243,13 @@ namespace Weave.Runtime
             if (call == 0)
             {
                 call = LogicalCalls.New((rules & Decided) == 0 ? Decide(rules | Decided, id) : Recorder.Lane().TakePassed(id));
+                Contexts used = Contexts.Used;
+                Span span = used != null && (rules & Decided) != 0 ? Recorder.Lane().TakeNext(id) : null;
+                if (span != null)
+                {
+                    used.Resume(Recorder.Lane(), span, ref call, id);
+                    return;
+                }
             }
             LogicalCalls.Resume(ref call, id);
         }

@@ -92,6 +92,12 @@ namespace Weave.Runtime
             return current ?? Make();
         }
 
+        /// <summary>The same, null where this thread has none yet.</summary>
+        internal static Lane Existing()
+        {
+            return current;
+        }
+
         /// <summary>A hook failed.</summary>
         internal static void Fails()
         {
@@ -130,6 +136,10 @@ namespace Weave.Runtime
                 {
                     room = Stack.HasRoom();
                     lane = Trace.Lane(room);
+                    if (lane != null && lane != Runtime.Lane.Mute)
+                    {
+                        lane.Within = Contexts.Used == null ? null : Contexts.Used.Current;
+                    }
                 }
                 catch (Exception)
                 {

@@ -264,12 +264,13 @@ impl Binder<'_> {
             let (records, keep) = (&mut records, &mut layer.keep);
             let bound = match subject.is_async && self.language == Language::CSharp {
                 true => {
-                    let decided = !records.enter.values.is_empty();
+                    let decided = subject.span.is_some() || !records.enter.values.is_empty();
                     let says = if decided { says | DECIDED } else { says };
                     logical = Some(says);
-                    match decided {
-                        true => binding.decided(says, records, keep),
-                        false => Ok(()),
+                    match (subject.span, decided) {
+                        (Some(rule), _) => binding.passed(says, (rule, aspects), records, keep),
+                        (None, true) => binding.decided(says, records, keep),
+                        (None, false) => Ok(()),
                     }
                 }
                 false => match subject.span {
@@ -554,8 +555,8 @@ pub const VALUES: [&str; 2] = ["weave.runtime.Values", "Weave.Runtime.Values"];
 /// The hook library's class that begins and ends calls of methods that can be switched.
 pub const SWITCHED: [&str; 2] = ["weave.runtime.Switched", "Weave.Runtime.Switched"];
 
-/// The hook library's class that begins and ends calls that are spans (JVM, dex).
-pub const SPANS: [&str; 1] = ["weave.runtime.Spans"];
+/// The hook library's class that begins and ends calls that are spans.
+pub const SPANS: [&str; 2] = ["weave.runtime.Spans", "Weave.Runtime.Spans"];
 
 /// The hook library's class that hands contexts over (JVM, dex).
 pub const HANDOVER: [&str; 1] = ["weave.runtime.Handover"];
@@ -1298,10 +1299,51 @@ impl<'b> Binding<'b> {
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
+        let names = match self.binder.language {
+            Language::Java => ["begin", "exit", "error"],
+            Language::CSharp => ["Begin", "Exit", "Error"],
+        };
+        let [begin, exit, error] = names.map(|name| self.of_library(SPANS, name, &(0..0), 4));
+        self.span_begins(says, (rule, aspects), &begin, records, keep)?;
+        let of_call = [records.state(keep), id()];
+        records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
+        let thrown = Meant::Value(Value {
+            source: Source::Exception,
+            ty: self.throwable(),
+        });
+        let of_call = [thrown, records.state(keep), id()];
+        records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
+        self.injected(aspects, records, keep)
+    }
+
+    /// The calls around the values that a logical call begins with which is a span: its first piece begins it.
+    fn passed(
+        &mut self,
+        says: i32,
+        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let pass = self.of_library(SPANS, "Pass", &(0..0), 4);
+        self.span_begins(says, (rule, aspects), &pass, records, keep)?;
+        self.injected(aspects, records, keep)
+    }
+
+    /// The call that decides about a span, with the headers that came in, and that which begins it.
+    fn span_begins(
+        &mut self,
+        says: i32,
+        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        begin: &OwnHook,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
         let [parent, others, baggage] = self.extracted(aspects, records, keep)?;
-        let names = ["decide", "begin", "exit", "error"];
-        let [decide, begin, exit, error] =
-            names.map(|name| self.of_library([SPANS[0]; 2], name, &(0..0), 7));
+        let decide = match self.binder.language {
+            Language::Java => "decide",
+            Language::CSharp => "Decide",
+        };
+        let decide = self.of_library(SPANS, decide, &(0..0), 6);
         let says = Meant::Constant(Word::Int(says.into()));
         let once = || match &*rule.once {
             "" => Meant::Nothing,
@@ -1333,16 +1375,8 @@ impl<'b> Binding<'b> {
         }
         let kind = Meant::Constant(Word::Int(rule.kind.number().into()));
         let of_call = [state, kind, once(), id()];
-        records.enter.switched = Some(self.call_with(&begin, &of_call, keep)?);
-        let of_call = [records.state(keep), id()];
-        records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
-        let thrown = Meant::Value(Value {
-            source: Source::Exception,
-            ty: self.throwable(),
-        });
-        let of_call = [thrown, records.state(keep), id()];
-        records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
-        self.injected(aspects, records, keep)
+        records.enter.switched = Some(self.call_with(begin, &of_call, keep)?);
+        Ok(())
     }
 
     /// Whether a call ends with the stage that it gives.
@@ -1436,7 +1470,11 @@ impl<'b> Binding<'b> {
         for (aspect, inject) in all.collect::<Vec<_>>() {
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
             for (which, name) in HEADERS.into_iter().enumerate() {
-                let header = binding.of_library([SPANS[0]; 2], "header", inject.place(), 1);
+                let header = match binding.binder.language {
+                    Language::Java => "header",
+                    Language::CSharp => "Header",
+                };
+                let header = binding.of_library(SPANS, header, inject.place(), 1);
                 let which = Meant::Constant(Word::Int(which as i64));
                 let mut header = binding.call_with(&header, &[which], keep)?;
                 let place = keep.state(binding.string());

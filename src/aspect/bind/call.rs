@@ -652,6 +652,7 @@ impl Call {
             "weave/runtime/Switched",
             "Weave.Runtime.Switched",
             "weave/runtime/Spans",
+            "Weave.Runtime.Spans",
         ];
         owners.contains(&owner)
     }

@@ -28,7 +28,7 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 10] = [
+pub const PACKS: [(&str, &str); 11] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
@@ -37,6 +37,10 @@ pub const PACKS: [(&str, &str); 10] = [
     (
         "requests-jvm",
         include_str!("../../../rules/requests-jvm.toml"),
+    ),
+    (
+        "requests-net",
+        include_str!("../../../rules/requests-net.toml"),
     ),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),

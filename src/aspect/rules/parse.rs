@@ -30,8 +30,9 @@ const VERSION: u64 = 1;
 /// Largest file that is read; rules are written by people.
 const MAX_FILE: usize = 1 << 20;
 
-pub(super) const FILE_KEYS: [&str; 6] =
-    ["version", "include", "trace", "library", "type", "aspect"];
+pub(super) const FILE_KEYS: [&str; 7] = [
+    "version", "include", "trace", "library", "type", "spans", "aspect",
+];
 pub(super) const TRACE_KEYS: [&str; 4] = ["mask", "messages", "thread-names", "command-line"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
 pub(super) const TYPE_KEYS: [&str; 6] = [
@@ -361,7 +362,8 @@ impl<'t> Parser<'t> {
         for (key, value) in table {
             match &**key.get_ref() {
                 "version" => {}
-                "aspect" => parsed.aspects = self.aspects(value),
+                "aspect" => parsed.aspects.append(&mut self.aspects(value)),
+                "spans" => parsed.aspects.append(&mut self.library_spans(value)),
                 "include" => parsed.includes = self.includes(value),
                 "trace" => parsed.texts = self.texts(value),
                 "library" => parsed.libraries = self.libraries(value),
@@ -376,7 +378,8 @@ impl<'t> Parser<'t> {
             }
         }
         let says = |key| table.contains_key(key);
-        if !says("aspect") && !says("include") && !says("trace") && self.wrong.is_empty() {
+        let says_nothing = !says("aspect") && !says("include") && !says("trace") && !says("spans");
+        if says_nothing && self.wrong.is_empty() {
             self.report_help(
                 self.text.len()..self.text.len(),
                 "the file has no aspect",

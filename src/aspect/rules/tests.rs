@@ -72,7 +72,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, jdbc, adonet, httpclient, http-net"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, requests-net, jdbc, adonet, httpclient, http-net"
     );
 }
 
@@ -486,7 +486,7 @@ match = { type = "A" }
     3 | [[aspects]]
       |   ^^^^^^^ did you mean `aspect`?
       |
-      = help: expected `version`, `include`, `trace`, `library`, `type` or `aspect`
+      = help: expected `version`, `include`, `trace`, `library`, `type`, `spans` or `aspect`
     "##);
 }
 
@@ -1466,6 +1466,10 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     };
     assert_eq!(keys("/properties"), FILE_KEYS);
     assert_eq!(keys("/properties/trace/properties"), TRACE_KEYS);
+    assert_eq!(
+        keys("/properties/spans/items/properties"),
+        super::parse::spans::SOURCE_KEYS
+    );
     assert_eq!(keys("/$defs/aspect/properties"), ASPECT_KEYS);
     assert_eq!(keys("/$defs/type/properties"), TYPE_KEYS);
     let at = "/$defs/aspect/properties/at/properties";
@@ -1828,6 +1832,41 @@ fn spans_and_contexts() {
         (&[(1, false), (0, true)][..], true)
     );
     assert!(client.context.as_ref().unwrap().inject.is_some());
+}
+
+/// Sources of activities are asked for where the program begins.
+#[test]
+fn spans_of_libraries() {
+    let rules = Rules::parse(
+        "net.toml",
+        "version = 1\n[[spans]]\nsource = [\"Npgsql\", \"RabbitMQ.Client.*\"]\nnot = \"Experimental.*\"\n",
+    )
+    .unwrap();
+    let [listens] = &*rules.aspects else {
+        panic!("{}", rules.aspects.len());
+    };
+    let [hook] = &*listens.own.as_ref().unwrap().enter else {
+        panic!("one hook");
+    };
+    assert_eq!(
+        (&*hook.call.ty, &*hook.call.method),
+        ("Weave.Runtime.Activities", "Listen")
+    );
+    let operands = format!("{:?}", hook.call.operands);
+    assert!(
+        operands.contains("\"!Experimental.*,Npgsql,RabbitMQ.Client.*\""),
+        "{operands}"
+    );
+    let said = wrong(
+        "version = 1\n[[spans]]\nsource = [\"a*b\", \"it's\"]\nkind = \"x\"\n[[spans]]\nnot = \"x\"\n",
+    );
+    for (title, times) in [
+        ("this is no name of a source", 2),
+        ("unknown key `kind` in `spans`", 1),
+        ("the spans have no `source`", 1),
+    ] {
+        assert_eq!(said.matches(title).count(), times, "{said}");
+    }
 }
 
 #[test]

@@ -19,6 +19,24 @@ pub(in super::super) const CONTEXT_KEYS: [&str; 5] =
     ["extract", "inject", "handover", "keep", "while"];
 const CONTEXT_SYNONYMS: [(&str, &str); 2] = [("hand", "handover"), ("hand-over", "handover")];
 
+pub(in super::super) const SOURCE_KEYS: [&str; 2] = ["source", "not"];
+
+/// The aspect by which a program hears these sources: its entry point asks for them first of all.
+fn listening(sources: &[String], start: usize) -> Option<Aspect> {
+    let sources = sources.join(",");
+    let text = format!(
+        r#"version = 1
+        [[aspect]]
+        name = "spans of {sources}"
+        match = {{ method = ["Main", "<Main>", "<Main>$"], returns = ["void", "int"], kind = ["method", "synthetic"] }}
+        enter = "Weave.Runtime.Activities.Listen('{sources}')"
+        "#
+    );
+    let mut aspect = super::parse(&text).ok()?.aspects.pop()?;
+    aspect.start = start;
+    Some(aspect)
+}
+
 /// The free words of `extract` and `inject`.
 const NAME: &str = "name";
 const VALUE: &str = "value";
@@ -61,6 +79,80 @@ impl<'t> Parser<'t> {
             }
         }
         Some(spans)
+    }
+
+    /// `[[spans]]`: sources of activities (.NET), which the program hears from where it begins.
+    pub(super) fn library_spans(&mut self, value: &Value<'t>) -> Vec<Aspect> {
+        let DeValue::Array(array) = value.get_ref() else {
+            self.report_help(
+                value.span(),
+                "`spans` is a list",
+                "expected `[[spans]]`",
+                "write two brackets: `[[spans]]`",
+            );
+            return Vec::new();
+        };
+        let mut aspects = Vec::new();
+        for item in array.iter() {
+            let DeValue::Table(table) = item.get_ref() else {
+                self.wrong_type(item, "spans of libraries", "a table");
+                continue;
+            };
+            let mut sources = Vec::new();
+            for (key, value) in table {
+                match &**key.get_ref() {
+                    "source" => sources.extend(self.sources(value)),
+                    "not" => {
+                        let not = self.sources(value).into_iter();
+                        sources.extend(not.map(|name| format!("!{name}")));
+                    }
+                    other => {
+                        self.unknown_key(key.span(), other, "`spans`", &SOURCE_KEYS, &[]);
+                    }
+                }
+            }
+            if !table.contains_key("source") {
+                self.report_help(
+                    item.span(),
+                    "the spans have no `source`",
+                    "expected the names of activities' sources",
+                    "`source = [\"Npgsql\", \"System.Net.Http\"]`",
+                );
+            }
+            if self.wrong.is_empty() {
+                aspects.extend(listening(&sources, item.span().start));
+            }
+        }
+        aspects
+    }
+
+    /// Names of sources: a text or a list.
+    fn sources(&mut self, value: &Value<'t>) -> Vec<String> {
+        let one = std::slice::from_ref(value);
+        let all: Vec<&Value<'t>> = match value.get_ref() {
+            DeValue::Array(array) => array.iter().collect(),
+            _ => one.iter().collect(),
+        };
+        let mut names = Vec::new();
+        for value in all {
+            let DeValue::String(name) = value.get_ref() else {
+                self.wrong_type(value, "a source", "the name of a source");
+                continue;
+            };
+            let stem = name.strip_suffix('*').unwrap_or(name);
+            let is_odd = |c: char| c.is_control() || matches!(c, '*' | '!' | ',' | '\'' | '"');
+            if name.is_empty() || stem.contains(is_odd) {
+                self.report_help(
+                    value.span(),
+                    "this is no name of a source",
+                    "expected a name, or the beginning of names and `*`",
+                    "`\"Npgsql\"`, `\"RabbitMQ.Client.*\"`",
+                );
+                continue;
+            }
+            names.push(name.to_string());
+        }
+        names
     }
 
     fn span_table(&mut self, spans: &mut Spans, table: &DeTable<'t>, span: Range<usize>) {

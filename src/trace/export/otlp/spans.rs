@@ -29,7 +29,7 @@ use crate::trace::replay::{Replay, Run, Visitor};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
 use prost::Message;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -199,8 +199,6 @@ struct Logical {
     /// How many calls it stands for.
     weight: u32,
     values: Vec<values::Value>,
-    /// Its span, where that has ids of its own.
-    own: Option<SpanContext>,
     /// A piece of it was read.
     seen: bool,
     /// Its end was read before its first piece, whose values tell what it is.
@@ -223,7 +221,6 @@ struct Origin {
     above: Option<u64>,
     level: usize,
     below: bool,
-    own: Option<SpanContext>,
 }
 
 /// What belongs to one thread.
@@ -301,6 +298,10 @@ struct Spans {
     logical_values: usize,
     /// Spans that are open.
     open: OpenSpans,
+    /// Logical calls of rules' spans whose first piece was read before, and has their values.
+    begun_by_piece: FxHashSet<u64>,
+    /// Logical calls that are spans with ids of their own.
+    logical_spans: FxHashMap<u64, SpanContext>,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
     held: FxHashMap<u64, Pending>,
     spans: Vec<Ready>,
@@ -342,6 +343,8 @@ impl Session {
                 values: Vec::new(),
                 logical_values: 0,
                 open: OpenSpans::default(),
+                begun_by_piece: FxHashSet::default(),
+                logical_spans: FxHashMap::default(),
                 held: FxHashMap::default(),
                 spans: Vec::new(),
                 measures: Measures::default(),
@@ -414,7 +417,6 @@ impl Session {
                 above,
                 level,
                 below,
-                own,
                 ..
             } = logical;
             let origin = Origin {
@@ -425,7 +427,6 @@ impl Session {
                 above,
                 level,
                 below,
-                own,
             };
             (call, origin)
         });
@@ -864,6 +865,9 @@ impl Spans {
     }
 
     fn logical_id(&self, call: u64) -> SpanId {
+        if let Some(own) = self.logical_spans.get(&call) {
+            return own.span.to_be_bytes();
+        }
         xxh3_64(&self.key(2, call, 0, 0)).max(1).to_be_bytes()
     }
 
@@ -886,6 +890,9 @@ impl Spans {
     }
 
     fn logical_trace(&self, call: u64) -> TraceId {
+        if let Some(own) = self.logical_spans.get(&call) {
+            return own.trace.to_be_bytes();
+        }
         match (self.origins.get(&call), self.logical.get(&call)) {
             (Some(origin), _) => origin.trace,
             (None, Some(logical)) => logical.trace,
@@ -1102,13 +1109,12 @@ impl Spans {
                 parent: origin.parent,
                 above: origin.above,
                 level: origin.level,
-                begun: true,
+                begun: begun || !self.begun_by_piece.contains(&call),
                 below: origin.below,
                 over: false,
                 failed: false,
                 weight,
                 values: Vec::new(),
-                own: origin.own,
                 seen: false,
                 late: None,
             };
@@ -1117,56 +1123,53 @@ impl Spans {
         }
         let is_root = self.is_root(method);
         let below = !self.has_roots() || !stack.is_empty();
-        let trace = match stack {
-            [] => self.logical_trace(call),
-            stack => self.trace_id(stack),
+        let own = self.logical_spans.get(&call).copied();
+        let trace = match (own, stack) {
+            (None, [_, ..]) => self.trace_id(stack),
+            _ => self.logical_trace(call),
         };
         let nearest = self.nearest(stack, false).filter(|_| self.lane.wanted);
-        let parent = self.parent(stack, stack.len(), nearest);
-        let above = self.above(stack, nearest, parent);
+        let mut parent = self.parent(stack, stack.len(), nearest);
+        let mut above = self.above(stack, nearest, parent);
+        // Its caller is its parent where that is of the trace; what else is around it here is by chance.
+        if let Some(own) = own {
+            let outer = nearest.and_then(|at| self.lane.around(at));
+            if own.parent == 0 || outer.is_none_or(|outer| outer.span.trace != own.trace) {
+                (parent, above) = (parent_of(own), None);
+            }
+        }
         if let Some(depth) = nearest.filter(|_| above.is_none()) {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
             self.lane.begun.insert(at, (depth, call));
         }
-        let own = self.known.get(method as usize).and_then(Option::as_ref);
-        let own = usize::from(own.is_some_and(|known| known.wanted));
+        let known = self.known.get(method as usize).and_then(Option::as_ref);
+        let is_level = usize::from(known.is_some_and(|known| known.wanted));
         let logical = Logical {
             method,
             start: time,
             last: time,
             trace,
-            root: stack.first().and_then(|f| f.piece).map(|p| p.call),
+            root: (stack.first().and_then(|f| f.piece).map(|p| p.call)).filter(|_| own.is_none()),
             parent,
             above,
-            level: self.level(stack) + own,
+            level: self.level(stack) + is_level,
             begun,
             below: below || is_root,
             over: false,
             failed: false,
             weight,
             values: Vec::new(),
-            own: None,
             seen: false,
             late: None,
         };
         self.logical.insert(call, logical);
     }
 
-    /// A logical call is a span with ids of its own; `around` are the calls in which it began.
-    fn owns(&mut self, call: u64, own: Option<SpanContext>, around: &[Frame]) {
-        let Some(own) = own else {
-            return;
-        };
-        let outer = self
-            .nearest(around, false)
-            .and_then(|at| self.lane.around(at));
-        let is_below = own.parent != 0 && outer.is_some_and(|outer| outer.span.trace == own.trace);
-        if let Some(logical) = self.logical.get_mut(&call) {
-            logical.own = Some(own);
-            logical.trace = own.trace.to_be_bytes();
-            if !is_below {
-                logical.parent = parent_of(own);
-            }
+    /// A call goes on as a logical one, which is this span.
+    fn goes_on(&mut self, call: u64, own: Option<SpanContext>) {
+        if let Some(own) = own.filter(|_| self.logical_spans.len() < 2 * MAX_LOGICAL) {
+            self.logical_spans.insert(call, own);
+            self.open.goes_on(call, own);
         }
     }
 
@@ -1273,8 +1276,11 @@ impl Spans {
         if self.is_learning {
             if let Some(piece) = call.piece.filter(|piece| piece.first) {
                 let which = (piece.call, call.weight);
+                self.goes_on(piece.call, own);
                 self.begin_logical(call.method, which, call.start, around, true);
-                self.owns(piece.call, own, around);
+                if self.rule(call.method).is_some() && self.begun_by_piece.len() < MAX_LOGICAL {
+                    self.begun_by_piece.insert(piece.call);
+                }
             }
             if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 let depth = self.options.selection.depth;
@@ -1287,8 +1293,8 @@ impl Spans {
             // Who resumes it has not begun it.
             let began = if piece.first { around } else { &[] };
             let which = (piece.call, call.weight);
+            self.goes_on(piece.call, own);
             self.begin_logical(call.method, which, call.start, began, piece.first);
-            self.owns(piece.call, own, around);
             let is_below = !stack.is_empty();
             let mut late = None;
             if let Some(logical) = self.logical.get_mut(&piece.call) {
@@ -1311,6 +1317,7 @@ impl Spans {
                 if known.wanted {
                     known.count.add(duration, failed, call.weight.into());
                 }
+                self.complete_held(piece.call, call.method, &values);
                 self.release(piece.call, Some(start));
             }
             let end = self.logical.get_mut(&piece.call);
@@ -1475,8 +1482,31 @@ impl Spans {
         }
     }
 
+    /// The first piece of a logical call has come behind its end: what it says is known now.
+    fn complete_held(&mut self, call: u64, method: MethodIx, values: &[values::Value]) {
+        let Some(mut held) = self.held.remove(&call) else {
+            return;
+        };
+        let span = &mut held.span;
+        let own = self.logical_spans.get(&call).copied();
+        if let Some(own) = own.filter(|own| span.span_id != own.span.to_be_bytes()) {
+            span.trace_id = own.trace.to_be_bytes().to_vec();
+            span.span_id = own.span.to_be_bytes().to_vec();
+            span.parent_span_id = parent_of(own).map_or_else(Vec::new, |id| id.to_vec());
+            span.flags = flags_of(own);
+        }
+        let values = match own {
+            Some(own) => self.open.values(own.span, values.to_vec()),
+            None => values.to_vec(),
+        };
+        span.attributes.extend(values.iter().filter_map(value));
+        self.say(span, method, &values);
+        self.held.insert(call, held);
+    }
+
     /// When a logical call began is known now, or never will be.
     fn release(&mut self, call: u64, start: Option<u64>) {
+        self.open.end_logical(call);
         if let Some(mut held) = self.held.remove(&call) {
             if let Some(start) = start {
                 held.span.start_time_unix_nano = self.origin.saturating_add(start);
@@ -1497,24 +1527,17 @@ impl Spans {
         let weight = u64::from(logical.weight);
         let values = std::mem::take(&mut logical.values);
         self.logical_values -= values::size(&values);
-        let (below, own) = (logical.below, logical.own);
+        let below = logical.below;
         let parent = (self.logical.get(&call)).and_then(|known| self.parent_of_logical(known));
         self.ended.push_back(call);
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
         {
             self.logical.remove(&oldest);
+            self.logical_spans.remove(&oldest);
             self.release(oldest, None);
         }
         let is_span = self.rule(method).is_some();
-        let values = match own {
-            Some(own) => {
-                let values = self.open.values(own.span, values);
-                self.open.end(own.span);
-                values
-            }
-            None => values,
-        };
         let known = self.reach(method, None);
         if !known.wanted || !below {
             return;
@@ -1529,13 +1552,17 @@ impl Spans {
                 span.kind = self.options.root_kind.number() as i32;
             }
             span.trace_id = trace.to_vec();
-            span.span_id = match own {
-                Some(own) => own.span.to_be_bytes().to_vec(),
-                None => self.logical_id(call).to_vec(),
-            };
-            span.flags = own.map_or(0, flags_of);
+            span.span_id = self.logical_id(call).to_vec();
+            let own = self.logical_spans.get(&call).copied();
             let parent = parent.or_else(|| own.and_then(parent_of));
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
+            let values = match own {
+                Some(own) => self.open.values(own.span, values),
+                None => values,
+            };
+            if let Some(own) = own {
+                span.flags = flags_of(own);
+            }
             span.attributes.push(number("weave.logical_call", call));
             if weight > 1 {
                 span.attributes.push(number("weave.weight", weight));
@@ -1552,6 +1579,11 @@ impl Spans {
                 is_measured,
             });
         }
+        // Of one that is held others may still say what they know.
+        let is_held = !begun && how != Outcome::Running;
+        if !is_held {
+            self.open.end_logical(call);
+        }
     }
 
     /// Logical calls that have not ended.
@@ -1566,7 +1598,7 @@ impl Spans {
                 continue;
             };
             match logical.late.take() {
-                Some(late) if logical.seen || logical.own.is_some() => {
+                Some(late) if logical.seen || self.logical_spans.contains_key(&call) => {
                     self.end_logical(call, late.time, late.how);
                 }
                 // Nothing of it but its end is there.
@@ -1618,6 +1650,9 @@ fn flags_of(span: SpanContext) -> u32 {
 fn value(value: &values::Value) -> Option<KeyValue> {
     let is_of_conventions = value.name.contains('.') && !value.name.contains(['(', ' ']);
     let is_missing = matches!(value.data, Data::Null | Data::Missing(_));
+    if value.name.is_empty() {
+        return None; // the span's own name
+    }
     let key = match is_of_conventions {
         true if is_missing => return None,
         true => value.name.to_string(),
@@ -1649,6 +1684,14 @@ impl Visitor for Spans {
         self.open.begin(span, is_entry);
     }
 
+    fn logical_span(&mut self, method: MethodIx, call: u64, span: SpanContext) {
+        if self.logical_spans.len() < 2 * MAX_LOGICAL {
+            self.logical_spans.insert(call, span);
+            let is_entry = self.rule(method).is_some_and(|rule| rule.kind.is_entry());
+            self.open.begin_logical(call, span, is_entry);
+        }
+    }
+
     fn context(&mut self, span: Option<SpanContext>, depth: usize) {
         self.lane.contexts.hand(span, depth);
     }
@@ -1669,14 +1712,9 @@ impl Visitor for Spans {
         let counts = self.ended_call(call, stack);
         let (lane, open) = (&mut self.lane, &mut self.open);
         let depth = stack.len().saturating_sub(1);
-        let stays = call
-            .piece
-            .and_then(|_| Some(lane.contexts.call(depth)?.span.span));
-        lane.contexts.end(depth, |span| {
-            if stays != Some(span.span) {
-                open.end(span.span);
-            }
-        });
+        let piece = call.piece.map(|piece| piece.call);
+        lane.contexts
+            .end(depth, |span| open.end_of_call(span.span, piece));
         counts
     }
 
@@ -1700,7 +1738,8 @@ impl Visitor for Spans {
                 self.logical_values += size;
                 known.values.extend(values);
             }
-            if !known.seen && (known.own.is_some() || !known.begun) && !known.over {
+            let is_span = self.logical_spans.contains_key(&call);
+            if !known.seen && (is_span || !known.begun) && !known.over {
                 let exception = None;
                 known.late = Some(Late {
                     time,

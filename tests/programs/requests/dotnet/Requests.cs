@@ -1,33 +1,39 @@
 using System;
+using System.Collections.Generic;
+using System.Threading;
 using System.Threading.Tasks;
 
 namespace App
 {
+    /// <summary>A request as a server has it.</summary>
     public class Request
     {
+        private readonly Dictionary<string, string> headers = new Dictionary<string, string>();
+
+        public string Verb { get; set; }
+
         public string Path { get; set; }
 
-        public string Verb
+        public string Header(string name)
         {
-            get { return "GET"; }
+            string value;
+            return headers.TryGetValue(name, out value) ? value : null;
+        }
+
+        public void SetHeader(string name, string value)
+        {
+            headers[name] = value;
         }
     }
 
+    /// <summary>An answer, whose status is known at the end.</summary>
     public class Response
     {
-        public int Status { get; set; }
+        public int Status = 200;
     }
 
-    public static class Router
-    {
-        public static string Route(Request request)
-        {
-            return request.Path.Substring(0, request.Path.LastIndexOf('/')) + "/{id}";
-        }
-    }
-
-    /// <summary>A driver that has what its pool has as well.</summary>
-    public class Driver
+    /// <summary>What asks the database, itself by way of a driver that has the same method.</summary>
+    public class Db
     {
         public virtual int Query(string sql)
         {
@@ -35,9 +41,9 @@ namespace App
         }
     }
 
-    public class Pool : Driver
+    public class Pool : Db
     {
-        private readonly Driver driver = new Driver();
+        private readonly Db driver = new Db();
 
         public override int Query(string sql)
         {
@@ -49,17 +55,45 @@ namespace App
         }
     }
 
+    /// <summary>What rules call to send headers.</summary>
+    public static class Carrier
+    {
+        public static void Set(Request request, string name, string value)
+        {
+            if (value != null)
+            {
+                request.SetHeader(name, value);
+            }
+        }
+    }
+
+    /// <summary>A client of another service.</summary>
+    public class Client
+    {
+        public Response Send(Request request)
+        {
+            return Program.Serve(request);
+        }
+
+        public async Task<Response> SendAsync(Request request)
+        {
+            await Task.Yield();
+            return await Task.Run(() => Program.Serve(request));
+        }
+    }
+
     public class Server
     {
-        private readonly Driver db = new Pool();
-
         public void Service(Request request, Response response)
         {
-            Router.Route(request);
+            Route(request);
             try
             {
-                db.Query("SELECT " + request.Path.Split('/')[1]);
-                response.Status = 200;
+                Handlers.Handle(request.Path.Split('/')[1]);
+            }
+            catch (InvalidOperationException)
+            {
+                response.Status = 409;
             }
             catch (ArgumentException)
             {
@@ -67,27 +101,223 @@ namespace App
             }
         }
 
-        public async Task<int> Later(Request request)
+        public async Task ServiceAsync(Request request, Response response)
+        {
+            Route(request);
+            try
+            {
+                await Handlers.HandleAsync(request.Path.Split('/')[1]);
+            }
+            catch (OperationCanceledException)
+            {
+                response.Status = 499;
+            }
+            catch (InvalidOperationException)
+            {
+                response.Status = 409;
+            }
+            catch (ArgumentException)
+            {
+                response.Status = 500;
+            }
+        }
+
+        public string Route(Request request)
+        {
+            int last = request.Path.LastIndexOf('/');
+            return last == 0 ? request.Path : request.Path.Substring(0, last) + "/{id}";
+        }
+    }
+
+    public static class Handlers
+    {
+        public static readonly Db Db = new Pool();
+
+        public static void Handle(string what)
+        {
+            switch (what)
+            {
+                case "plain":
+                    Db.Query("SELECT 1");
+                    break;
+                case "fail":
+                    throw new ArgumentException("on purpose");
+                case "refuse":
+                    throw new InvalidOperationException("no");
+                case "broken":
+                    Db.Query("SELECT broken");
+                    break;
+                case "call":
+                    new Client().Send(new Request { Verb = "GET", Path = "/price/7" });
+                    break;
+                case "price":
+                    Db.Query("SELECT price");
+                    break;
+                case "run":
+                    Elsewhere("SELECT run");
+                    break;
+                case "queue":
+                    Done(done => ThreadPool.QueueUserWorkItem(_ => { Db.Query("SELECT queue"); done.Set(); }));
+                    break;
+                case "thread":
+                    var thread = new Thread(() => Db.Query("SELECT thread"));
+                    thread.Start();
+                    thread.Join();
+                    break;
+                case "timer":
+                    Timer timer = null;
+                    Done(done => timer = new Timer(_ => { Db.Query("SELECT timer"); done.Set(); }, null, 1, Timeout.Infinite));
+                    timer.Dispose();
+                    break;
+                case "all":
+                    Elsewhere("SELECT first", "SELECT second");
+                    break;
+                case "later":
+                    Db.QueryLater("SELECT later").Wait();
+                    break;
+                default:
+                    throw new NotSupportedException(what);
+            }
+        }
+
+        /// <summary>Tasks that nobody waits for, who could run them himself then.</summary>
+        private static void Elsewhere(params string[] all)
+        {
+            using (var done = new CountdownEvent(all.Length))
+            {
+                foreach (string sql in all)
+                {
+                    Task.Run(() => { Db.Query(sql); done.Signal(); });
+                }
+                done.Wait();
+            }
+        }
+
+        private static void Done(Action<ManualResetEventSlim> act)
+        {
+            using (var done = new ManualResetEventSlim())
+            {
+                act(done);
+                done.Wait();
+            }
+        }
+
+        public static async Task HandleAsync(string what)
         {
             await Task.Delay(1);
-            int found = db.Query("SELECT later");
+            switch (what)
+            {
+                case "await":
+                    await Db.QueryLater("SELECT await");
+                    Db.Query("SELECT behind");
+                    break;
+                case "asyncfail":
+                    await Task.Delay(1);
+                    throw new ArgumentException("on purpose");
+                case "cancel":
+                    using (var stop = new CancellationTokenSource(5))
+                    {
+                        await Task.Delay(-1, stop.Token);
+                    }
+                    break;
+                case "both":
+                    await Task.WhenAll(Db.QueryLater("SELECT one"), Db.QueryLater("SELECT two"));
+                    break;
+                case "asynccall":
+                    await new Client().SendAsync(new Request { Verb = "GET", Path = "/price/7" });
+                    break;
+                default:
+                    throw new NotSupportedException(what);
+            }
+        }
+
+        /// <summary>A span over awaits.</summary>
+        public static async Task<int> QueryLater(this Db db, string sql)
+        {
             await Task.Delay(1);
+            int found = sql.Length;
+            await Task.Yield();
             return found;
         }
     }
 
     public static class Program
     {
-        public static void Main()
+        private static readonly Server Server = new Server();
+
+        public static Response Serve(Request request)
         {
-            Server server = new Server();
-            foreach (string path in new[] { "/plain/7", "/broken/7" })
+            var response = new Response();
+            Server.Service(request, response);
+            return response;
+        }
+
+        private static Task<Response> ServeAsync(Request request)
+        {
+            var response = new Response();
+            return Server.ServiceAsync(request, response).ContinueWith(_ => response);
+        }
+
+        private static int Ask(string path, params string[] headers)
+        {
+            var request = new Request { Verb = "GET", Path = path };
+            for (int i = 0; i < headers.Length; i += 2)
             {
-                Response response = new Response();
-                server.Service(new Request { Path = path }, response);
-                Console.WriteLine(path + " " + response.Status);
+                request.SetHeader(headers[i], headers[i + 1]);
             }
-            Console.WriteLine(server.Later(new Request { Path = "/later/7" }).Result);
+            bool later = Array.IndexOf(Later, path.Split('/')[1]) >= 0;
+            return (later ? ServeAsync(request).Result : Serve(request)).Status;
+        }
+
+        private static readonly string[] Later = { "await", "asyncfail", "cancel", "both", "asynccall" };
+
+        public static void Main(string[] args)
+        {
+            string[] kinds = { "plain", "fail", "refuse", "broken", "call", "run", "queue", "thread", "all", "later", "timer" };
+            if (args.Length > 1)
+            {
+                Array.Resize(ref kinds, kinds.Length - 1); // Mono's timers take no context along
+            }
+            foreach (string kind in kinds)
+            {
+                Console.WriteLine(kind + " " + Ask("/" + kind + "/7"));
+            }
+            foreach (string kind in Later)
+            {
+                Console.WriteLine(kind + " " + Ask("/" + kind + "/7"));
+            }
+            Handlers.Db.Query("SELECT tick");
+            string trace = "0af7651916cd43dd8448eb211c80319c";
+            Ask("/plain/in", "traceparent", "00-" + trace + "-b7ad6b7169203331-01", "tracestate", "vendor=1", "baggage", "user=7");
+            Ask("/await/in", "traceparent", "00-" + trace + "-b7ad6b7169203331-01");
+            Ask("/call/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+            Ask("/asynccall/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+            foreach (string wrong in new[] { "", "00-" + trace, "00-" + trace.ToUpperInvariant() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
+                "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y" })
+            {
+                Ask("/plain/wrong", "traceparent", wrong, "tracestate", "vendor=2");
+            }
+            Many(int.Parse(args[0]));
+        }
+
+        /// <summary>Many requests at once, on threads that they share: none comes into another's context.</summary>
+        private static void Many(int count)
+        {
+            string[] kinds = { "plain", "fail", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread" };
+            var all = new Task<int>[count];
+            for (int i = 0; i < count; i++)
+            {
+                string kind = kinds[i % kinds.Length];
+                var request = new Request { Verb = "GET", Path = "/" + kind + "/many" };
+                bool later = Array.IndexOf(Later, kind) >= 0;
+                all[i] = Task.Run(() => later ? ServeAsync(request) : Task.FromResult(Serve(request))).ContinueWith(done => done.Result.Status);
+            }
+            int sum = 0;
+            foreach (Task<int> one in all)
+            {
+                sum += one.Result;
+            }
+            Console.WriteLine("many " + sum);
         }
     }
 }

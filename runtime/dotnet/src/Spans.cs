@@ -1,0 +1,362 @@
+using System;
+using System.Diagnostics;
+using System.Threading;
+
+namespace Weave.Runtime
+{
+    /// <summary>
+    /// The hooks of methods whose calls are spans, in place of those of <see cref="Switched"/>: <see cref="Decide"/> in front of the call's
+    /// values, <see cref="Begin"/> behind them. A span is the context of all that runs below it, until it ends.
+    /// </summary>
+    /// <remarks>
+    /// A context goes where the program's <c>ExecutionContext</c> goes: over awaits, tasks, threads and timers. Woven code asks nobody for it:
+    /// its thread is told when it changes.
+    /// </remarks>
+    [DebuggerStepThrough]
+    public static class Spans
+    {
+        /// <summary>OpenTelemetry's number of what begins for another process.</summary>
+        private const int Server = 2;
+        /// <summary>The state of a call that is the context of what runs below it, and is not recorded.</summary>
+        internal const int Quiet = 7;
+        /// <summary>Which header <see cref="Header"/> gives.</summary>
+        private const int Tracestate = 1;
+        private const int Baggage = 2;
+
+        /// <summary>Made with the first span: a program without any has no such thing, and its threads are not told of anything.</summary>
+        private sealed class Flow : Contexts
+        {
+            internal static readonly AsyncLocal<Span> Of = new AsyncLocal<Span>(Changed);
+
+            internal override Span Current
+            {
+                get { return Spans.Current; }
+            }
+
+            internal override void Resume(Lane lane, Span span, ref long call, int id)
+            {
+                Spans.Resume(lane, span, ref call, id);
+            }
+
+            internal override void Over(Lane lane, long call)
+            {
+                Spans.Over(lane, call);
+            }
+        }
+
+        /// <summary>There is a span, or was one.</summary>
+        private static bool Any
+        {
+            get { return Contexts.Used != null; }
+        }
+
+        /// <summary>
+        /// Whether a call of the method <paramref name="id"/> is recorded. <c>rules</c> is what the rules say of switching, as for
+        /// <see cref="Switched"/>; <c>once</c> is a word, or null: inside a call of this word no other is recorded. The last texts are the headers
+        /// that came in with the call, or null: where they say that their trace is not recorded, nothing below is.
+        /// </summary>
+        public static int Decide(int rules, string once, string traceparent, string tracestate, string baggage, int id)
+        {
+            int state = Switched.Decide(rules, id);
+            if (state != Modes.Recorded)
+            {
+                return state;
+            }
+            try
+            {
+                Lane lane = Recorder.Lane();
+                Span around = Current;
+                if (lane.Busy || around != null && once != null && around.IsWithin(once))
+                {
+                    return Modes.Nothing;
+                }
+                Parent from = Parent.Of(traceparent, tracestate, baggage) ?? Ambient.Around(around);
+                bool quiet = from == null ? around != null && !around.IsRecorded : (from.Flags & Span.Sampled) == 0;
+                if (quiet && from == null)
+                {
+                    return Modes.Nothing;
+                }
+                lane.From = from;
+                return quiet ? Quiet : Modes.Recorded;
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+                return Modes.Nothing;
+            }
+        }
+
+        /// <summary>A span of the method <paramref name="id"/> begins, as was decided. <c>kind</c> is OpenTelemetry's number of it.</summary>
+        public static void Begin(int state, int kind, string once, int id)
+        {
+            if (state != Modes.Recorded && state != Quiet)
+            {
+                Switched.Begin(state, id);
+                return;
+            }
+            try
+            {
+                Lane lane = Recorder.Lane();
+                Span next = lane.Busy ? null : Made(lane, kind, once, id);
+                if (next != null && state == Modes.Recorded)
+                {
+                    lane.Begin(next, id, Clock.Now());
+                }
+                if (next != null)
+                {
+                    Run(lane, next);
+                }
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+
+        /// <summary>The same of a logical call, behind <see cref="Decide"/>: its first piece is what comes next, and begins the span.</summary>
+        public static void Pass(int state, int kind, string once, int id)
+        {
+            try
+            {
+                if (state == Modes.Recorded || state == Quiet)
+                {
+                    Lane lane = Recorder.Lane();
+                    if (lane.Busy)
+                    {
+                        return;
+                    }
+                    lane.Next = Made(lane, kind, once, id);
+                    Ambient.Set(lane.Next.Earlier); // until its piece runs, this thread is where it was
+                }
+                Switched.Pass(state == Quiet ? Modes.Nothing : state, id);
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+
+        /// <summary>The method <paramref name="id"/> returns.</summary>
+        public static void Exit(int state, int id)
+        {
+            if (state != Quiet)
+            {
+                Switched.Exit(state, id);
+            }
+            End(state, id);
+        }
+
+        /// <summary>The exception <paramref name="e"/> leaves the method <paramref name="id"/>.</summary>
+        public static void Error(Exception e, int state, int id)
+        {
+            if (state != Quiet)
+            {
+                Switched.Error(e, state, id);
+            }
+            End(state, id);
+        }
+
+        /// <summary>
+        /// What goes out with a request to another service: <c>which</c> is 0 for <c>traceparent</c>, 1 for <c>tracestate</c>, 2 for
+        /// <c>baggage</c>. Null where there is nothing to send.
+        /// </summary>
+        public static string Header(int which)
+        {
+            Span span = ToSend();
+            if (span == null)
+            {
+                return null;
+            }
+            return which == Tracestate ? span.State : which == Baggage ? span.Baggage : span.Traceparent();
+        }
+
+        /// <summary>The id of the current trace in hexadecimal digits, or null.</summary>
+        public static string TraceId()
+        {
+            Span span = Current;
+            return span == null ? null : span.Traceparent().Substring(3, 32);
+        }
+
+        /// <summary>The id of the current span in hexadecimal digits, or null.</summary>
+        public static string SpanId()
+        {
+            Span span = Current;
+            return span == null ? null : span.Traceparent().Substring(36, 16);
+        }
+
+        /// <summary>The span in which this flow of the program runs; null where there is none, or it is over.</summary>
+        internal static Span Current
+        {
+            get
+            {
+                Span span = Any ? Flow.Of.Value : null;
+                return span == null || span.Over ? null : span;
+            }
+        }
+
+        /// <summary>That of a logical call which begins next, else the current one.</summary>
+        private static Span ToSend()
+        {
+            try
+            {
+                return Any && Switch.On ? Recorder.Lane().Next ?? Current : null;
+            }
+            catch (Exception)
+            {
+                return null;
+            }
+        }
+
+        /// <summary>A span that begins here. A server's is no other ruled span's, unless its caller says so.</summary>
+        private static Span Made(Lane lane, int kind, string once, int id)
+        {
+            Span around = Current;
+            Parent from = lane.From;
+            lane.From = null;
+            Span parent = from != null || kind == Server && around != null && !around.IsTold ? null : around;
+            Ids ids = lane.NewIds();
+            if (from != null)
+            {
+                ids.TraceHigh = from.TraceHigh;
+                ids.TraceLow = from.TraceLow;
+            }
+            else if (parent != null)
+            {
+                ids.TraceHigh = parent.TraceHigh;
+                ids.TraceLow = parent.TraceLow;
+            }
+            object earlier = Ambient.Current;
+            object known = Ambient.Begin(parent, from, ref ids);
+            Contexts.Used = Contexts.Used ?? new Flow();
+            return new Span(parent, from, ids, once, id, lane.ThreadNumber) { Before = around, Known = known, Earlier = earlier };
+        }
+
+        /// <summary>This flow of the program runs in another context from now on, or in none.</summary>
+        internal static void Run(Lane lane, Span next)
+        {
+            Contexts.Used = Contexts.Used ?? new Flow();
+            lane.Within = next; // it knows: it is not told
+            Flow.Of.Value = next;
+        }
+
+        /// <summary>The same where the trace is to be told.</summary>
+        internal static void Move(Span next)
+        {
+            Contexts.Used = Contexts.Used ?? new Flow();
+            Flow.Of.Value = next;
+        }
+
+        /// <summary>A library's span has ended.</summary>
+        internal static void Leave(Span over, Span before)
+        {
+            if (Flow.Of.Value == over)
+            {
+                Flow.Of.Value = before;
+            }
+        }
+
+        /// <summary>The first piece of a logical call that is a span runs; it is recorded or not.</summary>
+        private static void Resume(Lane lane, Span span, ref long call, int id)
+        {
+            Ambient.Set(span.Known);
+            LogicalCalls.ResumeSpan(lane, span, ref call, id);
+            Run(lane, span);
+        }
+
+        /// <summary>The innermost span of this method ends, and those within it whose ends were lost.</summary>
+        private static void End(int state, int id)
+        {
+            if (!Any || state != Modes.Recorded && state != Quiet)
+            {
+                return;
+            }
+            try
+            {
+                Lane lane = Recorder.Lane();
+                Span over = Flow.Of.Value;
+                while (over != null && over.Thread == lane.ThreadNumber && over.Method != id)
+                {
+                    over = over.Before;
+                }
+                if (!lane.Busy && over != null && over.Thread == lane.ThreadNumber)
+                {
+                    End(lane, over);
+                }
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+
+        /// <summary>A logical call is over.</summary>
+        private static void Over(Lane lane, long call)
+        {
+            try
+            {
+                Span over = Flow.Of.Value;
+                while (over != null && over.Call != call)
+                {
+                    over = over.Before;
+                }
+                if (over != null)
+                {
+                    End(lane, over);
+                }
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+
+        private static void End(Lane lane, Span over)
+        {
+            Span outer = over.Before;
+            bool again = over.IsRecorded && (over.Segment != lane.Segments || over.Call != 0);
+            object known = over.Known;
+            object earlier = over.Earlier;
+            for (Span one = Flow.Of.Value; one != null && one != outer;)
+            {
+                Span next = one.Before;
+                if (one == over || !one.IsTold)
+                {
+                    one.End();
+                }
+                one = next;
+            }
+            Ambient.End(known, earlier);
+            Run(lane, outer);
+            if (again)
+            {
+                // The trace may have been told that the thread runs in it: where a segment or a later piece of it began.
+                lane.Change(over.Method);
+            }
+        }
+
+        /// <summary>The platform has brought this thread into another context.</summary>
+        private static void Changed(AsyncLocalValueChangedArgs<Span> args)
+        {
+            // What leaves this ends the process.
+            try
+            {
+                Lane lane = Recorder.Existing();
+                Span span = args.CurrentValue;
+                if (span != null && span.Over)
+                {
+                    span = null; // who holds it is not the request: a timer, what was started and forgotten
+                }
+                if (lane != null && lane.Within != span && !lane.Busy)
+                {
+                    int id = (span ?? lane.Within).Method;
+                    lane.Within = span;
+                    lane.Change(id);
+                }
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+    }
+}
