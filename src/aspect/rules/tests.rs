@@ -1852,10 +1852,9 @@ fn spans_of_libraries() {
         (&*hook.call.ty, &*hook.call.method),
         ("Weave.Runtime.Activities", "Listen")
     );
-    let sources = "Npgsql,RabbitMQ.Client.*,!Experimental.*";
     let operands = format!("{:?}", hook.call.operands);
     assert!(
-        operands.contains("\"Npgsql,RabbitMQ.Client.*,!Experimental.*\""),
+        operands.contains("\"!Experimental.*,Npgsql,RabbitMQ.Client.*\""),
         "{operands}"
     );
     let said = wrong(
