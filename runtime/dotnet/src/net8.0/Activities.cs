@@ -126,7 +126,7 @@ namespace Weave.Runtime
             }
             catch (Exception)
             {
-                return false; // native programs throw where there is none
+                return false; // it cannot be loaded
             }
         }
 
