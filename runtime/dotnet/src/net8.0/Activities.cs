@@ -90,8 +90,7 @@ namespace Weave.Runtime
             Lane lane = Recorder.Mute();
             try
             {
-                // A program with OpenTelemetry's SDK decides itself what is recorded.
-                decides = Type.GetType("OpenTelemetry.Sdk, OpenTelemetry", false) == null;
+                decides = !HasSdk();
                 if (heard.Wants(AspNet))
                 {
                     AppContext.SetSwitch("Microsoft.AspNetCore.Hosting.SuppressActivityOpenTelemetryData", false);
@@ -115,6 +114,19 @@ namespace Weave.Runtime
             finally
             {
                 Recorder.Restore(lane);
+            }
+        }
+
+        /// <summary>A program with OpenTelemetry's SDK decides itself what is recorded.</summary>
+        private static bool HasSdk()
+        {
+            try
+            {
+                return Type.GetType("OpenTelemetry.Sdk, OpenTelemetry", false) != null;
+            }
+            catch (Exception)
+            {
+                return false; // it cannot be loaded
             }
         }
 

@@ -28,7 +28,7 @@ fn listening(sources: &[String], start: usize) -> Option<Aspect> {
         r#"version = 1
         [[aspect]]
         name = "spans of {sources}"
-        match = {{ method = ["Main", "<Main>", "<Main>$"], returns = ["void", "int"], kind = ["method", "synthetic"] }}
+        match = {{ method = ["Main", "<Main>", "<Main>$"], returns = ["void", "System.Void", "int", "System.Int32"], kind = ["method", "synthetic"] }}
         enter = "Weave.Runtime.Activities.Listen('{sources}')"
         "#
     );

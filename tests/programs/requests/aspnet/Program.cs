@@ -24,7 +24,7 @@ public static class Program
         return await client.GetStringAsync(url);
     }
 
-    public static int Main()
+    public static void Main()
     {
         var builder = WebApplication.CreateBuilder();
         builder.Logging.ClearProviders();
@@ -46,6 +46,5 @@ public static class Program
             Console.WriteLine(both[0] + " " + new StreamReader(stream).ReadToEnd().Split('\n')[0].Trim());
         }
         app.StopAsync().Wait();
-        return 0;
     }
 }
