@@ -652,13 +652,18 @@ impl Call {
         self.is_record() && ["first", "First"].contains(&&*self.hook.name)
     }
 
-    /// It takes what another call has kept.
-    fn reads_state(&self, state: u16) -> bool {
+    /// Whether some operand is read from such a source.
+    pub fn reads(&self, wanted: impl Fn(&Source) -> bool) -> bool {
         let mut reads = false;
         for operand in &self.operands {
-            operand.each_source(&mut |source| reads |= *source == Source::State(state));
+            operand.each_source(&mut |source| reads |= wanted(source));
         }
         reads
+    }
+
+    /// It takes what another call has kept.
+    fn reads_state(&self, state: u16) -> bool {
+        self.reads(|source| *source == Source::State(state))
     }
 
     /// What gives a value: `arg(0).uri().getHost()`, `acme.Session.user(Object)`; `made`: what calls in front of it give.

@@ -13,7 +13,7 @@ use crate::aspect::rules::Rules;
 use std::sync::Arc;
 
 /// A signature of descriptors; names of parameters behind them: `(I n, J)V`.
-fn signature(this: Option<&str>, text: &str) -> Signature {
+pub(super) fn signature(this: Option<&str>, text: &str) -> Signature {
     let (parameters, result) = text[1..].split_once(')').unwrap();
     let ty = |descriptor: &str| Ty::of_descriptor(descriptor).unwrap().0;
     Signature {
@@ -248,7 +248,7 @@ fn switched() -> HookType {
 }
 
 /// Binds the aspects of rules for a method of `app.Db`; an error as it is shown.
-fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
+pub(super) fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
     bind_named("query", aspects, method)
 }
 
