@@ -3,7 +3,7 @@
 
 use super::binder::{Binding, Meant, VALUES, Value, adapter_class, article};
 use super::call::{
-    Adapter, Call, Constant, Convert, Dest, Hook, Keep, Link, LinkKind, Operand, Source,
+    Adapter, Call, Constant, Convert, Dest, Hook, Keep, Link, LinkKind, Operand, Role, Source,
 };
 use super::catalog::{Given, Member, MemberType, spellings};
 use super::convert::{Fit, convert};
@@ -132,7 +132,7 @@ impl<'b> Binding<'b> {
             return Ok((Meant::Nothing, None));
         };
         for (value, operand) in values {
-            let name = match self.binder.language {
+            let name = match self.binder.target.language() {
                 Language::Java => "first",
                 Language::CSharp => "First",
             };
@@ -160,7 +160,7 @@ impl<'b> Binding<'b> {
         let Meant::Value(head) = head else {
             return Ok(head);
         };
-        let name = match self.binder.language {
+        let name = match self.binder.target.language() {
             Language::Java => "toString",
             Language::CSharp => "ToString",
         };
@@ -260,6 +260,7 @@ impl<'b> Binding<'b> {
         });
         let state = keep.state(result.clone());
         self.chains.push(Call {
+            role: Role::Hook,
             adapter: Some(Adapter {
                 class: adapter_class(&self.adapters_of(&hook), &hook, guard, recursion, &None),
                 guard,
@@ -304,7 +305,7 @@ impl<'b> Binding<'b> {
                 package_of(owner) == package && (known.access != Access::Public || hidden)
             })
         };
-        match self.binder.language == Language::Java
+        match self.binder.target.language() == Language::Java
             && package_of(adapters) != package
             && hook.links.iter().any(needs)
         {
@@ -319,7 +320,7 @@ impl<'b> Binding<'b> {
         let subject = self.subject;
         // Of a call the subject is what is called.
         let is_method = !subject.is_call && subject.at.is_none();
-        match self.binder.language {
+        match self.binder.target.language() {
             Language::Java if is_method => Some(package_of(subject.ty)),
             Language::Java => Some(package_of(subject.adapters)),
             Language::CSharp if is_method => {
@@ -336,7 +337,7 @@ impl<'b> Binding<'b> {
 
     /// Whether a type is visible there.
     fn sees_type(&self, ty: &MemberType) -> bool {
-        match (ty.access, self.binder.language) {
+        match (ty.access, self.binder.target.language()) {
             // Nested in another one, which alone sees it.
             (Access::Private | Access::Protected, Language::CSharp) => false,
             (access, _) => self.sees(ty, access),
@@ -349,7 +350,7 @@ impl<'b> Binding<'b> {
             let Ty::Named(named) = &owner.ty else {
                 return false;
             };
-            match (self.binder.language, self.here()) {
+            match (self.binder.target.language(), self.here()) {
                 (Language::Java, place) => place == Some(package_of(&named.name)),
                 (Language::CSharp, place) => place == Some(&*named.scope),
             }
@@ -357,7 +358,7 @@ impl<'b> Binding<'b> {
         match access {
             Access::Public => true,
             // In .NET a type of the assembly can have a method that asks for it.
-            Access::Private => self.binder.language == Language::CSharp && is_near(),
+            Access::Private => self.binder.target.language() == Language::CSharp && is_near(),
             Access::Protected | Access::Package => is_near(),
         }
     }
@@ -370,7 +371,7 @@ impl<'b> Binding<'b> {
             return self.cast(from, member);
         }
         let shown = self.shown_type(from);
-        let length = match self.binder.language {
+        let length = match self.binder.target.language() {
             Language::Java => "length",
             Language::CSharp => "Length",
         };
@@ -447,7 +448,7 @@ impl<'b> Binding<'b> {
             name: found.name.clone(),
             kind,
             is_private: matches!(found.access, Access::Private | Access::Protected)
-                && self.binder.language == Language::CSharp,
+                && self.binder.target.language() == Language::CSharp,
             result,
         })
     }
@@ -517,7 +518,7 @@ impl<'b> Binding<'b> {
             }
             // A field that nobody has may be meant as a method.
             Found::Missing(None)
-                if !member.is_method() && self.binder.language == Language::Java =>
+                if !member.is_method() && self.binder.target.language() == Language::Java =>
             {
                 wrong(
                     format!("{} has no field `{}`", article(shown), member.name),
@@ -532,7 +533,7 @@ impl<'b> Binding<'b> {
     }
 
     fn word_of(&self, access: Access) -> &'static str {
-        match (access, self.binder.language) {
+        match (access, self.binder.target.language()) {
             (Access::Private, _) => "private",
             (Access::Protected, _) => "protected",
             (Access::Package, Language::CSharp) => "internal",
@@ -640,7 +641,7 @@ impl<'b> Binding<'b> {
         start: &'f str,
         mut each: impl FnMut(&'f str, Option<&'f MemberType>) -> Option<T>,
     ) -> Option<T> {
-        let root = match self.binder.language {
+        let root = match self.binder.target.language() {
             Language::Java => "java/lang/Object",
             Language::CSharp => "System.Object",
         };
@@ -687,7 +688,7 @@ impl<'b> Binding<'b> {
                 true => !member.is_method() && *there.name == *member.name,
                 // Java has no properties.
                 false => {
-                    (member.is_method() || self.binder.language == Language::CSharp)
+                    (member.is_method() || self.binder.target.language() == Language::CSharp)
                         && *there.name == *method
                 }
             });
@@ -732,7 +733,7 @@ impl<'b> Binding<'b> {
         });
         names.sort_unstable();
         names.dedup();
-        let shown = |name: &str| match (name.strip_prefix("get_"), self.binder.language) {
+        let shown = |name: &str| match (name.strip_prefix("get_"), self.binder.target.language()) {
             (Some(property), Language::CSharp) => property.to_owned(),
             _ => format!("{name}()"),
         };
@@ -752,7 +753,7 @@ impl<'b> Binding<'b> {
         if let Some(element) = text.strip_suffix("[]") {
             return Some(Ty::Array(Arc::new(self.said(element)?)));
         }
-        let language = self.binder.language;
+        let language = self.binder.target.language();
         let is_there = |prim: Prim| match language {
             Language::Java => !matches!(prim, Prim::U8 | Prim::U16 | Prim::U32 | Prim::U64),
             Language::CSharp => true,

@@ -92,7 +92,10 @@ impl<'b> Schedule<'b> {
         Some(Schedule {
             start: start(bound)?,
             exit: [exit(exits.0)?, exit(exits.1)?],
-            exception: [exception(exceptions.0, bound)?, exception(exceptions.1, bound)?],
+            exception: [
+                exception(exceptions.0, bound)?,
+                exception(exceptions.1, bound)?,
+            ],
         })
     }
 }
@@ -138,9 +141,8 @@ fn returns<'b>(bound: &'b Bound, exits: u16, first: Option<Step<'b>>) -> Option<
 }
 
 fn exit(calls: &[Call]) -> Option<Steps<'_>> {
-    let is_held = |call: &Call| {
-        call.dest == Dest::Result || call.reads(|source| *source == Source::Result)
-    };
+    let is_held =
+        |call: &Call| call.dest == Dest::Result || call.reads(|source| *source == Source::Result);
     let held = calls.iter().any(is_held);
     let mut steps = Vec::new();
     if held {

@@ -1,7 +1,7 @@
 //! Hooks of one's own in an ordinary method: their calls as code, and what must live through the body for them.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Role, Source};
 use crate::aspect::bind::schedule::{Otherwise, Schedule, Step, Test, Var};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::insn::{self, op};
@@ -913,7 +913,7 @@ fn takes_result(call: &Call) -> bool {
 
 /// What a call records, if it lies behind a reference.
 fn reads_reference(call: &Call) -> Option<&Operand> {
-    let value = call.operands.first().filter(|_| call.is_record());
+    let value = call.operands.first().filter(|_| call.role == Role::Value);
     value.filter(|value| matches!(value.convert, Convert::Load | Convert::LoadBox))
 }
 

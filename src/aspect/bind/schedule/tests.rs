@@ -1,6 +1,7 @@
 use super::{Schedule, Step, Steps};
 use crate::aspect::bind::call::{Bound, Call, Dest, Operand};
 use crate::aspect::bind::tests::{bind, signature};
+use crate::aspect::bind::ty::Language;
 
 /// Steps as lines of text; those of a test are indented.
 fn put(steps: &Steps<'_>, indent: &str, out: &mut String) {
@@ -14,7 +15,8 @@ fn put(steps: &Steps<'_>, indent: &str, out: &mut String) {
             Step::Drop(_) => "drop".into(),
             Step::Store(call, var) => format!("store {var:?}, {:?}", call.conversion()),
             Step::Give(_) => "give".into(),
-            Step::ZeroState(n, ty) => format!("zero state {n}: {ty:?}"),
+            Step::ZeroState(n, ty) => format!("zero state {n}: {}", ty.shown(Language::Java)),
+            Step::ZeroResult(ty) => format!("zero result: {}", ty.shown(Language::Java)),
             Step::If(test, ..) => format!("if {test:?}"),
             step => format!("{step:?}").to_lowercase(),
         };
@@ -43,7 +45,10 @@ fn shown(bound: &Bound) -> String {
 
 #[test]
 fn hooks_that_change_nothing_keep_a_state_and_the_time() {
-    let method = signature(Some("a/B"), "(Ljava/lang/String; sql, J n)Ljava/lang/String;");
+    let method = signature(
+        Some("a/B"),
+        "(Ljava/lang/String; sql, J n)Ljava/lang/String;",
+    );
     let bound = bind(
         "[[aspect]]
 record = [\"arg(0)\", \"result\", \"exception\"]
@@ -57,10 +62,7 @@ exception = \"acme.Sql.Log.failed(state, exception)\"",
 
 #[test]
 fn hooks_that_change_something_test_return_and_go_on() {
-    let method = signature(
-        None,
-        "(Ljava/lang/String; sql, J n)Ljava/lang/String;",
-    );
+    let method = signature(None, "(Ljava/lang/String; sql, J n)Ljava/lang/String;");
     let bound = bind(
         "[[aspect]]
 enter = [\"acme.Sql.Log.begin(sql, method)\", \"arg(0) = acme.Sql.Log.clean(sql)\"]
@@ -80,9 +82,10 @@ fn without_an_adapter_what_a_hook_throws_is_not_caught() {
     let method = signature(None, "(Ljava/lang/String; sql)Ljava/lang/String;");
     let bound = bind(
         "[[aspect]]
-exception = [\"result = acme.Sql.Log.clean('x')\", \"acme.Sql.Log.mark()\"]
-guard = false
-recursion = true",
+exception = \"acme.Sql.Log.mark()\"
+[[aspect]]
+exception = \"result = acme.Sql.Log.clean('x')\"
+guard = false",
         &method,
     );
     insta::assert_snapshot!(shown(&bound.unwrap()));

@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::call::{
-    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
+    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Role, Source,
 };
 use crate::aspect::bind::functional::Function;
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
@@ -68,6 +68,7 @@ fn same(source: Source, ty: Ty) -> Operand {
 /// A call of `Acme.Log.NAME` whose parameters are what the operands become.
 fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest) -> Call {
     Call {
+        role: Role::Hook,
         hook: Arc::new(Hook {
             owner: named("Acme.Log", LIBRARY),
             owner_is_interface: false,
