@@ -860,6 +860,43 @@ fn a_state_is_zero_where_its_hook_did_not_run() {
     assert!(code.iter().zip(&set).all(is_set), "{code:?}");
 }
 
+/// What gives a part of a value has a result, which is kept.
+#[test]
+fn only_a_call_that_records_is_left_out_where_a_reference_is_null() {
+    let tests = |bytes: &[u8]| shown_methods(bytes, &[""]).matches("brfalse").count();
+    let added = |role: Role| {
+        let bind = |_: &str, _: &str, signature: &Signature| {
+            let (n, ty) = (0..).zip(&signature.parameters).find_map(|(n, p)| {
+                let Ty::ByRef(inner) = &p.ty else {
+                    return None;
+                };
+                matches!(**inner, Ty::Prim(_)).then(|| (n, p.ty.clone()))
+            })?;
+            let (result, dest) = match role {
+                Role::Value => (Ty::Void, Dest::Drop),
+                _ => (object(), Dest::State(0)),
+            };
+            let value = operand(Source::Arg(n), ty, Convert::LoadBox, object());
+            Some(Bound {
+                enter: [Call {
+                    role,
+                    ..call("First", vec![value], result, dest)
+                }]
+                .into(),
+                keep: Keep {
+                    states: [object()].into(),
+                    ..Keep::default()
+                },
+                ..Bound::default()
+            })
+        };
+        let (out, _) = woven((SHAPES, None), Advice::default(), 99, &bind);
+        tests(&out.image) - tests(SHAPES)
+    };
+    assert!(added(Role::Value) > 0);
+    assert_eq!(added(Role::Part), 0);
+}
+
 #[test]
 fn sorted_tables_stay_so_whatever_the_header_says() {
     /// The tables that are sorted (II.24.2.6).
