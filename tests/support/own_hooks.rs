@@ -116,6 +116,7 @@ pub fn around(signature: &Signature, inner: Bound) -> Bound {
         result => (Dest::Returned, Some((Convert::Cast, result))),
     };
     let call = Call {
+        role: Role::Hook,
         hook: hook("around", std::slice::from_ref(&ty), object()),
         generics: [].into(),
         operands: [same(Source::Proceed(Arc::new(proceed)), ty)].into(),

@@ -660,7 +660,11 @@ impl Call {
 
     /// A call that gives the first of two values that is not null.
     fn is_first(&self) -> bool {
-        self.role == Role::Part && ["first", "First"].contains(&&*self.hook.name)
+        let method = (self.hook.owner.name(), &*self.hook.name);
+        matches!(
+            method,
+            (Some("weave/runtime/Values"), "first") | (Some("Weave.Runtime.Values"), "First")
+        )
     }
 
     /// Whether some operand is read from such a source.

@@ -1024,7 +1024,7 @@ fn is_ref_struct(ty: &Ty) -> bool {
 }
 
 /// Whether the JIT may inline a method's body, once hooks of this owner are around it.
-fn is_inlined(owner: &str) -> Vec<(String, bool)> {
+fn is_inlined((owner, role): (&str, Role)) -> Vec<(String, bool)> {
     let hook = |name: &str, operands, result, dest| {
         let call = call(name, operands, result, dest);
         let hook = Hook {
@@ -1032,6 +1032,7 @@ fn is_inlined(owner: &str) -> Vec<(String, bool)> {
             ..(*call.hook).clone()
         };
         Call {
+            role,
             hook: Arc::new(hook),
             ..call
         }
@@ -1085,7 +1086,8 @@ fn is_inlined(owner: &str) -> Vec<(String, bool)> {
 
 #[test]
 fn what_can_be_switched_is_not_inlined() {
-    let (plain, switched) = (is_inlined("Acme.Log"), is_inlined("Weave.Runtime.Switched"));
+    let plain = is_inlined(("Acme.Log", Role::Hook));
+    let switched = is_inlined(("Weave.Runtime.Switched", Role::Switch));
     let changed: Vec<_> = plain
         .iter()
         .zip(&switched)
