@@ -863,7 +863,13 @@ fn a_state_is_zero_where_its_hook_did_not_run() {
 /// What gives a part of a value has a result, which is kept.
 #[test]
 fn only_a_call_that_records_is_left_out_where_a_reference_is_null() {
-    let tests = |bytes: &[u8]| shown_methods(bytes, &[""]).matches("brfalse").count();
+    let tests = |bytes: &[u8]| -> usize {
+        let image = Image::parse(bytes).unwrap();
+        let rows = image.metadata.tables.iter(table::METHOD_DEF);
+        let bodies = rows.filter_map(|row| image.body(row.get(column::method_def::RVA)).ok());
+        let tests = bodies.map(|(_, body)| text(&body).matches("brfalse").count());
+        tests.sum()
+    };
     let added = |role: Role| {
         let bind = |_: &str, _: &str, signature: &Signature| {
             let (n, ty) = (0..).zip(&signature.parameters).find_map(|(n, p)| {
