@@ -8,7 +8,8 @@ pub mod aspect {
     pub mod bind {
         pub mod call {
             pub use crate::aspect::bind::call::{
-                Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
+                Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Role,
+                Source,
             };
         }
         pub mod functional {

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use weave::internals::aspect::advice::{Advice, Reason};
-use weave::internals::aspect::bind::call::{Bound, Call, Dest, Hook, Keep, Operand, Source};
+use weave::internals::aspect::bind::call::{Bound, Call, Dest, Hook, Keep, Operand, Role, Source};
 use weave::internals::aspect::bind::reach::{LibraryType, Reach};
 use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
 use weave::internals::aspect::{advice, joinpoint, plan};
@@ -800,6 +800,7 @@ fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
                 links: Box::default(),
             });
             Call {
+                role: Role::Hook,
                 adapter: guarded.map(|recursion| own_hooks::adapter(&hook, true, recursion)),
                 hook,
                 generics: [].into(),

@@ -256,11 +256,7 @@ impl Callee {
     }
 
     /// `java.io.File.renameTo(java.io.File)`
-    pub fn shown(&self) -> String {
-        let language = match self.reference {
-            0 => Language::Java,
-            _ => Language::CSharp,
-        };
+    pub fn shown(&self, language: Language) -> String {
         let parameters = self.parameters.iter();
         let parameters: Vec<String> = parameters.map(|ty| ty.shown(language)).collect();
         format!(

@@ -6,7 +6,7 @@ use crate::aspect::bind::call::{Bound, Convert};
 use crate::aspect::bind::catalog::Leaves;
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
-use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::bind::ty::{Language, Target, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::joinpoint::{Callee, Callers};
@@ -337,8 +337,6 @@ pub struct Own<'a> {
     pub artifact: &'a str,
     /// What names of adapters begin with, package and all (JVM, dex).
     pub adapters: &'a str,
-    /// Dex files are planned.
-    pub is_dex: bool,
 }
 
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
@@ -477,8 +475,8 @@ impl Planner<'_> {
                 self.plan.matched.note_around(aspect);
             }
         }
-        let bound = match (own.is_dex, bound) {
-            (true, Ok(bound)) => without_casts(bound, &meets, &subject),
+        let bound = match (own.binder.target, bound) {
+            (Target::Dex, Ok(bound)) => without_casts(bound, &meets, &subject),
             (_, bound) => bound,
         };
         match bound {
@@ -544,7 +542,7 @@ impl Planner<'_> {
                 return;
             }
             let is_replaced = meant.iter().any(|(.., own)| own.replace.is_some());
-            let language = own.binder.language;
+            let language = own.binder.target.language();
             match callee(site, &self.name, language, &visible, is_replaced) {
                 Err(reason) => {
                     // A method that calls what it overrides is itself no such call.
@@ -584,9 +582,9 @@ impl Planner<'_> {
                                 described.as_deref().unwrap_or(site.descriptor),
                                 &key.0,
                             );
-                            let bound = bound.and_then(|redirect| match own.is_dex {
-                                true => as_it_is(redirect, &meant),
-                                false => Ok(redirect),
+                            let bound = bound.and_then(|redirect| match own.binder.target {
+                                Target::Dex => as_it_is(redirect, &meant),
+                                Target::Jvm | Target::DotNet => Ok(redirect),
                             });
                             let place = match bound {
                                 Ok(redirect) => {
@@ -642,7 +640,7 @@ impl Planner<'_> {
         if meets.is_empty() {
             return;
         }
-        let language = own.binder.language;
+        let language = own.binder.target.language();
         let refused = |kind: PointKind| match (kind, language) {
             (PointKind::MonitorEnter | PointKind::MonitorExit, Language::CSharp) => Some((
                 "a lock in .NET is a call".to_owned(),
@@ -687,7 +685,7 @@ impl Planner<'_> {
         let this = this.filter(|_| lacks_this.is_none());
         let ty = self.plan.types - 1;
         let (plan, points, misfits) = (&mut self.plan, &mut self.points, &mut self.misfits);
-        let (type_name, is_dex) = (&self.name, own.is_dex);
+        let type_name = &self.name;
         method.details.points(wanted, &mut |site| {
             let meant = meets.iter().filter(|(_, at)| matcher.means_point(at, site));
             let mut before = Vec::new();
@@ -754,9 +752,9 @@ impl Planner<'_> {
                         .binder
                         .bind_point(meets, &at, (own.artifact, own.adapters));
                     let bound = bound.and_then(|all| {
-                        let as_it_is = |redirect| match is_dex {
-                            true => as_it_is(redirect, &[meets]),
-                            false => Ok(redirect),
+                        let as_it_is = |redirect| match own.binder.target {
+                            Target::Dex => as_it_is(redirect, &[meets]),
+                            Target::Jvm | Target::DotNet => Ok(redirect),
                         };
                         all.into_iter().map(as_it_is).collect::<Result<Vec<_>, _>>()
                     });
@@ -895,7 +893,7 @@ impl Planner<'_> {
     fn is_span_hooked(&self, method: &Method<'_>, verdict: Verdict) -> bool {
         let is_async = method.kinds.intersects(Kinds::ASYNC);
         let own = self.own.as_ref();
-        own.is_some_and(|own| own.binder.language == Language::CSharp || !is_async)
+        own.is_some_and(|own| own.binder.target.language() == Language::CSharp || !is_async)
             && matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ALL))
     }
 
@@ -1052,7 +1050,7 @@ fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Mis
             title: "in dex files a hook instead of a call must take and return just what that does"
                 .into(),
             what: "of".into(),
-            method: redirect.callee.shown(),
+            method: redirect.callee.shown(redirect.target.language()),
             help: Some("`target, args..` are the operands; or use `before` and `after`".into()),
         }]),
         _ => Ok(redirect),
@@ -1379,14 +1377,13 @@ slower-than = \"2ms\"
             let binder = Binder {
                 catalog: &catalog,
                 hierarchy: &hierarchy,
-                language: Language::Java,
+                target: Target::Jvm,
                 may_reach: &|_| false,
             };
             let own = Own {
                 binder,
                 artifact: "app.jar",
                 adapters: "weave/hooks/",
-                is_dex: false,
             };
             let mut planner = Planner::new(&artifact, &base_of, false).with_own(own);
             show(&mut planner, &["work", "noise", "part", "plain", "other"]);

@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{
-    Adapter, Bound, Call, Change, Convert, Dest, Hook, Keep, Operand, Source,
+    Adapter, Bound, Call, Change, Convert, Dest, Hook, Keep, Operand, Role, Source,
 };
 use crate::aspect::bind::ty::{Prim, Signature, Ty};
 use crate::aspect::joinpoint::{Method, Type, Visitor};
@@ -259,6 +259,7 @@ pub fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest, guarded:
         descriptor.replace([';', '/', '['], "_")
     );
     Call {
+        role: Role::Hook,
         adapter: guarded.then(|| Adapter {
             class: class.into(),
             guard: true,
@@ -494,16 +495,15 @@ fn changes(signature: &Signature, wider: bool) -> Bound {
         call
     };
     let state = |name: &str| call(name, vec![], Ty::Prim(Prim::I64), Dest::State(0), false);
-    let mut enter = vec![
-        call(
-            "never",
-            vec![],
-            Ty::Prim(Prim::Bool),
-            Dest::SkipWhen { exits: 2 },
-            true,
-        ),
-        state("kept"),
-    ];
+    let mut never = call(
+        "never",
+        vec![],
+        Ty::Prim(Prim::Bool),
+        Dest::SkipWhen { exits: 2 },
+        true,
+    );
+    never.given = Some((Convert::Same, signature.result.clone()));
+    let mut enter = vec![never, state("kept")];
     for (n, p) in signature.parameters.iter().enumerate().take(20) {
         enter.push(hook(
             "arg",

@@ -337,7 +337,8 @@ impl<'a> Lowering<'_, 'a> {
         };
         if let Some(own) = own {
             own.put_early(early);
-            *joins = own.put_enter(&mut self.put_into(enter, line, additions))?;
+            let into = &mut self.put_into(enter, line, additions);
+            *joins = own.put(&own.schedule.start, true, into)?.joins;
         }
         let constants = self.constants;
         let advice = self.advice;
@@ -346,10 +347,10 @@ impl<'a> Lowering<'_, 'a> {
             handler.call(constants.end_section, 0, 0);
         }
         if let Some(own) = own {
-            let (values, _) = own.bound().exits();
-            own.put_exit(values, &mut self.put_into(exit, line, additions))?;
-            let (values, _) = own.bound().exceptions();
-            own.put_exception(values, &mut self.put_into(handler, line, additions))?;
+            let (of_exit, of_exception) = (&own.schedule.exit[0], &own.schedule.exception[0]);
+            own.put(of_exit, false, &mut self.put_into(exit, line, additions))?;
+            let into = &mut self.put_into(handler, line, additions);
+            own.put(of_exception, false, into)?;
         }
         if advice.only(Advice::LIBRARY) != Advice::default() {
             let id = match own {
@@ -383,12 +384,12 @@ impl<'a> Lowering<'_, 'a> {
         *exit_pair = exit.len();
         let mut has_ended = false;
         if let Some(own) = own {
-            let (_, hooks) = own.bound().exits();
-            own.put_exit(hooks, &mut self.put_into(exit, line, additions))?;
-            let (_, hooks) = own.bound().exceptions();
-            let ends = own.put_exception(hooks, &mut self.put_into(handler, line, additions))?;
-            *caught = ends.goes_on;
-            has_ended = ends.always;
+            let (of_exit, of_exception) = (&own.schedule.exit[1], &own.schedule.exception[1]);
+            own.put(of_exit, false, &mut self.put_into(exit, line, additions))?;
+            let into = &mut self.put_into(handler, line, additions);
+            let ways = own.put(of_exception, false, into)?;
+            *caught = ways.goes_on;
+            has_ended = ways.ends;
         }
         if !handler.is_empty() && !has_ended {
             handler.op(op::ATHROW, 1, 0);

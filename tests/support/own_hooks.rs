@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use weave::internals::aspect::bind::call::{
-    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
+    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Role, Source,
 };
 use weave::internals::aspect::bind::functional::Function;
 use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
@@ -116,6 +116,7 @@ pub fn around(signature: &Signature, inner: Bound) -> Bound {
         result => (Dest::Returned, Some((Convert::Cast, result))),
     };
     let call = Call {
+        role: Role::Hook,
         hook: hook("around", std::slice::from_ref(&ty), object()),
         generics: [].into(),
         operands: [same(Source::Proceed(Arc::new(proceed)), ty)].into(),
@@ -157,6 +158,7 @@ pub fn everything(signature: &Signature, style: Style) -> Bound {
         None => same(Source::Zero, object()),
     };
     let call = |hook: Arc<Hook>, operands: Vec<Operand>, dest| Call {
+        role: Role::Hook,
         adapter: (style.guarded).map(|recursion| adapter(&hook, true, recursion)),
         hook,
         generics: [].into(),

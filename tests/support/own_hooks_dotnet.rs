@@ -3,7 +3,7 @@
 
 use ::weave::internals::aspect::advice::Advice;
 use ::weave::internals::aspect::bind::call::{
-    Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
+    Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Role, Source,
 };
 use ::weave::internals::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use ::weave::internals::aspect::joinpoint::{Kinds, Method, Type, Visitor};
@@ -101,6 +101,7 @@ fn everything(signature: &Signature, number: usize) -> Bound {
         }),
     };
     let call = |hook: Arc<Hook>, operands: Vec<Operand>, dest| Call {
+        role: Role::Hook,
         hook,
         generics: Box::default(),
         operands: operands.into(),

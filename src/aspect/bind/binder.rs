@@ -7,14 +7,14 @@ mod point;
 pub use point::AtPoint;
 
 use super::call::{
-    Adapter, Around, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
+    Adapter, Around, Bound, Call, Change, Convert, Dest, Hook, Keep, Operand, Role, Source,
 };
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Inferred, Misfit as Why, convert, instantiate, is_object};
 use super::hold;
 use super::misfit::Misfit;
 use super::site::{Passed, Placed, RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES, place_of};
-use super::ty::{Language, Prim, Signature, Ty};
+use super::ty::{Language, Prim, Signature, Target, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
@@ -87,8 +87,7 @@ impl<'a> Subject<'a> {
 pub struct Binder<'a> {
     pub catalog: &'a Catalog,
     pub hierarchy: &'a Hierarchy,
-    /// What the methods are written in, as far as it matters: .NET's are C#.
-    pub language: Language,
+    pub target: Target,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
 }
@@ -202,7 +201,7 @@ impl Binder<'_> {
         // The aspects that leave something out of texts, and whether a value at the start tells their masks.
         let mut holding = Vec::new();
         let last_around = (aspects.iter()).rposition(|(_, _, own)| own.around.is_some());
-        let is_later = subject.is_async && self.language == Language::CSharp;
+        let is_later = subject.is_async && self.target.language() == Language::CSharp;
         let awaited = is_later.then(|| awaited(subject.signature));
         // As its hooks at the end see it.
         let completed = &Subject {
@@ -262,7 +261,7 @@ impl Binder<'_> {
             let none = OwnHooks::default();
             let mut binding = Binding::new(self, subject, (0, "", &none), follows);
             let (records, keep) = (&mut records, &mut layer.keep);
-            let bound = match subject.is_async && self.language == Language::CSharp {
+            let bound = match subject.is_async && self.target.language() == Language::CSharp {
                 true => {
                     let decided = subject.span.is_some() || !records.enter.values.is_empty();
                     let says = if decided { says | DECIDED } else { says };
@@ -354,11 +353,6 @@ impl Layer {
         } = self;
         let mut recorded = records.enter.calls();
         let (at_exit, at_exception) = (records.exit.calls(), records.exception.calls());
-        let counts = Counts {
-            enter: recorded.len(),
-            exit: at_exit.len(),
-            exception: at_exception.len(),
-        };
         enter.append(&mut recorded);
         exit.splice(0..0, at_exit);
         exception.splice(0..0, at_exception);
@@ -381,7 +375,6 @@ impl Layer {
             enter: enter.into(),
             exit: exit.into(),
             exception: exception.into(),
-            records: counts,
             values: records.names.into(),
             keep,
             around: None,
@@ -411,7 +404,9 @@ impl Binder<'_> {
         let advice = advice.fold(Advice::default(), Advice::with);
         let span = (aspects.iter()).find_map(|(_, _, own)| own.at.as_ref()?.traced.clone());
         // Of .NET the plain pair is the span's, and its context the platform's.
-        let hooked = span.as_deref().filter(|_| self.language == Language::Java);
+        let hooked = span
+            .as_deref()
+            .filter(|_| self.target.language() == Language::Java);
         let subject = &Subject {
             texts: match advice == Advice::default() {
                 true => &[],
@@ -451,6 +446,7 @@ impl Binder<'_> {
         let is_plain = bound.is_none() && recorded.is_none();
         let is_direct = is_plain && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
         Ok(Redirect {
+            target: self.target,
             class: (!is_direct).then(|| {
                 let parts = (&replace, &bound, &recorded);
                 redirect_class(subject.adapters, callee, parts, follows, None)
@@ -470,7 +466,7 @@ impl Binder<'_> {
             return false;
         };
         let assembly = named.scope.split(',').next().unwrap_or_default();
-        self.language == Language::CSharp
+        self.target.language() == Language::CSharp
             && ["System.Threading.Tasks.Task", TASK_OF].contains(&&*named.name)
             && TASK_ASSEMBLIES.contains(&assembly)
     }
@@ -538,13 +534,22 @@ struct Recording {
 }
 
 impl Recording {
-    fn calls(mut self) -> Vec<Call> {
-        let mut all = self.held;
-        all.append(&mut self.made);
-        all.extend(self.decides);
-        all.append(&mut self.values);
-        all.extend(self.switched);
-        all.append(&mut self.sent);
+    fn calls(self) -> Vec<Call> {
+        let mut all: Vec<Call> = Vec::new();
+        let groups = [
+            (Role::Hold, self.held),
+            (Role::Part, self.made),
+            (Role::Switch, self.decides.into_iter().collect()),
+            (Role::Value, self.values),
+            (Role::Switch, self.switched.into_iter().collect()),
+            (Role::Inject, self.sent),
+        ];
+        for (role, calls) in groups {
+            all.extend(calls.into_iter().map(|call| match call.role {
+                Role::Hook => Call { role, ..call },
+                _ => call,
+            }));
+        }
         all
     }
 }
@@ -700,7 +705,7 @@ impl<'b> Binding<'b> {
         let Some(kept) = own.kept().filter(|_| !is_span) else {
             return hooks;
         };
-        if self.binder.language != Language::Java {
+        if self.binder.target.language() != Language::Java {
             return hooks; // contexts flow by themselves
         }
         let word = |word: Word| HookOperand {
@@ -736,7 +741,7 @@ impl<'b> Binding<'b> {
         let Some(handed) = self.aspect.2.handed() else {
             return Vec::new();
         };
-        if self.binder.language != Language::Java {
+        if self.binder.target.language() != Language::Java {
             return Vec::new(); // contexts flow by themselves
         }
         let parameters = &self.subject.signature.parameters;
@@ -787,7 +792,7 @@ impl<'b> Binding<'b> {
 
     /// Whether a method that may end long after it has returned runs when it is called, at first: it is an async method of .NET.
     fn begins_at_once(&self) -> bool {
-        self.binder.language == Language::CSharp
+        self.binder.target.language() == Language::CSharp
             && !matches!(&self.subject.signature.result, Ty::Named(named)
                 if named.name.starts_with("System.Collections."))
     }
@@ -804,7 +809,7 @@ impl<'b> Binding<'b> {
     /// What cannot be done in such a method. `is_outside`: a hook runs instead of its body, inside of the aspect's own hooks.
     fn ends_later(&self, is_outside: bool) -> Option<Misfit> {
         let begins_at_once = self.begins_at_once();
-        let refused = match self.binder.language {
+        let refused = match self.binder.target.language() {
             Language::Java => self.refuses_all(),
             Language::CSharp => self.refuses_some(begins_at_once, is_outside),
         };
@@ -1093,7 +1098,7 @@ impl<'b> Binding<'b> {
         let own = self.aspect.2;
         let end = i64::from(self.when != When::Enter);
         let is_later = self.follows && self.is_task_with_result(record);
-        let method = match (&record.value, self.binder.language) {
+        let method = match (&record.value, self.binder.target.language()) {
             (Recorded::Text(_), _) if is_later => "LaterText",
             _ if is_later => "Later",
             (Recorded::Text(_), Language::Java) => "text",
@@ -1222,7 +1227,7 @@ impl<'b> Binding<'b> {
 
     /// The call that tells the hook library what is left out of texts.
     fn hold(&mut self, mask: Option<&Mask>, how: i32, records: &mut Records) -> Result<(), Misfit> {
-        let name = match self.binder.language {
+        let name = match self.binder.target.language() {
             Language::Java => "hold",
             Language::CSharp => "Hold",
         };
@@ -1263,7 +1268,7 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let has_values = records.state.is_some();
-        let names = match self.binder.language {
+        let names = match self.binder.target.language() {
             Language::Java => ["enter", "decide", "begin", "exit", "error"],
             Language::CSharp => ["Enter", "Decide", "Begin", "Exit", "Error"],
         };
@@ -1299,7 +1304,7 @@ impl<'b> Binding<'b> {
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
-        let names = match self.binder.language {
+        let names = match self.binder.target.language() {
             Language::Java => ["begin", "exit", "error"],
             Language::CSharp => ["Begin", "Exit", "Error"],
         };
@@ -1339,7 +1344,7 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let [parent, others, baggage] = self.extracted(aspects, records, keep)?;
-        let decide = match self.binder.language {
+        let decide = match self.binder.target.language() {
             Language::Java => "decide",
             Language::CSharp => "Decide",
         };
@@ -1470,7 +1475,7 @@ impl<'b> Binding<'b> {
         for (aspect, inject) in all.collect::<Vec<_>>() {
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
             for (which, name) in HEADERS.into_iter().enumerate() {
-                let header = match binding.binder.language {
+                let header = match binding.binder.target.language() {
                     Language::Java => "header",
                     Language::CSharp => "Header",
                 };
@@ -1479,6 +1484,7 @@ impl<'b> Binding<'b> {
                 let mut header = binding.call_with(&header, &[which], keep)?;
                 let place = keep.state(binding.string());
                 header.dest = Dest::State(place);
+                header.role = Role::Switch;
                 records.enter.sent.push(header);
                 let (name, value) = (Word::Text(name.to_owned()), Word::Kept(place));
                 let call = match inject.clone() {
@@ -1519,7 +1525,7 @@ impl<'b> Binding<'b> {
         operands: usize,
     ) -> OwnHook {
         let [java, dotnet] = class;
-        let library = match self.binder.language {
+        let library = match self.binder.target.language() {
             Language::Java => java,
             Language::CSharp => dotnet,
         };
@@ -1671,6 +1677,7 @@ impl<'b> Binding<'b> {
             })
             .collect();
         Ok(Call {
+            role: Role::Hook,
             adapter: None,
             hook,
             generics: chosen.generics.into(),
@@ -1982,7 +1989,7 @@ impl<'b> Binding<'b> {
     }
 
     fn platform(&self, java: &str, dotnet: &str) -> Ty {
-        Ty::class(match self.binder.language {
+        Ty::class(match self.binder.target.language() {
             Language::Java => java,
             Language::CSharp => dotnet,
         })
@@ -2331,7 +2338,7 @@ impl<'b> Binding<'b> {
     }
 
     pub(super) fn shown_type(&self, ty: &Ty) -> String {
-        ty.shown(self.binder.language)
+        ty.shown(self.binder.target.language())
     }
 
     fn shown_parameters(&self, signature: &Signature) -> String {
@@ -2363,7 +2370,7 @@ impl<'b> Binding<'b> {
             Meant::Value(value) | Meant::Optional(value) => self.shown_type(&value.ty),
             Meant::Constant(Word::Int(_)) => "int".into(),
             Meant::Constant(Word::Double(_)) => "double".into(),
-            Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.language).into(),
+            Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.target.language()).into(),
             Meant::Constant(_) => self.shown_type(&self.string()),
             Meant::Nothing => "null".into(),
             Meant::Proceed => "proceed".into(),
@@ -2493,15 +2500,20 @@ fn listed(bound: &Option<Arc<Bound>>) -> String {
         enter,
         exit,
         exception,
-        records,
         values,
         keep,
         around: _,
         logical: _,
         later: _,
     } = &**bound;
+    let records = format!(
+        "Counts {{ enter: {}, exit: {}, exception: {} }}",
+        bound.enters().1.len(),
+        bound.exits().0.len(),
+        bound.exceptions().0.len()
+    );
     format!(
-        "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"
+        "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records}, values: {values:?}, keep: {keep:?} }})"
     )
 }
 

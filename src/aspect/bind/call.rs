@@ -14,8 +14,6 @@ pub struct Bound {
     pub enter: Box<[Call]>,
     pub exit: Box<[Call]>,
     pub exception: Box<[Call]>,
-    /// How many of the calls record values: the last ones at enter, the first ones at the end.
-    pub records: Counts,
     /// The names of the values, by their numbers.
     pub values: Box<[Arc<str>]>,
     pub keep: Keep,
@@ -61,14 +59,6 @@ impl Proceed {
     }
 }
 
-/// How many calls there are of each sort.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub enter: usize,
-    pub exit: usize,
-    pub exception: usize,
-}
-
 /// What must live through the body, for hooks at its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keep {
@@ -93,8 +83,9 @@ impl Keep {
 }
 
 /// A call of a static method.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Call {
+    pub role: Role,
     pub hook: Arc<Hook>,
     /// The hook's type arguments (.NET).
     pub generics: Box<[Ty]>,
@@ -106,6 +97,37 @@ pub struct Call {
     pub given: Option<(Convert, Ty)>,
     /// By which method the hook is called, so that what it throws does not reach the program. None: it is called itself.
     pub adapter: Option<Adapter>,
+}
+
+/// What a call is for. All but hooks lie inside of them, next to the recorded pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A hook of one's own, or what gives one of its operands.
+    Hook,
+    /// It tells the hook library what is left out of texts.
+    Hold,
+    /// It gives what a value is made of.
+    Part,
+    /// It records a value.
+    Value,
+    /// It decides about a call that can be switched, or begins or ends one, in place of the plain pair.
+    Switch,
+    /// It sends the context of a span with a request.
+    Inject,
+}
+
+/// Names of classes are hashes over this; a role follows from the rest.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("hook", &self.hook)
+            .field("generics", &self.generics)
+            .field("operands", &self.operands)
+            .field("dest", &self.dest)
+            .field("given", &self.given)
+            .field("adapter", &self.adapter)
+            .finish()
+    }
 }
 
 /// A static method that is called as a hook.
@@ -461,7 +483,8 @@ impl Bound {
         if self.logical.is_some() {
             return self.logical;
         }
-        let decides = |call: &&Call| call.is_switch() && matches!(call.dest, Dest::State(_));
+        let decides =
+            |call: &&Call| call.role == Role::Switch && matches!(call.dest, Dest::State(_));
         match self.all().find(decides)?.operands.first()?.source {
             Source::Int(says) => Some(says),
             _ => None,
@@ -480,12 +503,18 @@ impl Bound {
 
     /// The calls at exit in front of the pair's hook, and those behind it.
     pub fn exits(&self) -> (&[Call], &[Call]) {
-        self.exit.split_at(self.records.exit)
+        split(&self.exit)
     }
 
     /// The same at exception.
     pub fn exceptions(&self) -> (&[Call], &[Call]) {
-        self.exception.split_at(self.records.exception)
+        split(&self.exception)
+    }
+
+    /// The calls at enter in front of the pair's hook that are hooks, and those behind them.
+    pub fn enters(&self) -> (&[Call], &[Call]) {
+        let hooks = self.enter.iter().rposition(|call| call.role == Role::Hook);
+        self.enter.split_at(hooks.map_or(0, |last| last + 1))
     }
 
     /// The exit hooks that run where a hook has left the body out, or ended an exception: so many of the last ones.
@@ -530,7 +559,7 @@ impl Bound {
             }
             all
         };
-        let enters = self.enter.split_at(self.enter.len() - self.records.enter);
+        let enters = self.enters();
         let mut all = of("enter", enters.0);
         if let Some(around) = &self.around {
             all.push(around.call.shown("around"));
@@ -541,18 +570,22 @@ impl Bound {
         let mut made: Vec<(u16, String)> = Vec::new();
         let values = enters.1.iter().chain(self.exits().0);
         for call in values.chain(self.exceptions().0) {
-            match call.dest {
-                _ if call.is_switch() => {}
-                _ if call.is_hold() => all.extend(call.shown_hold()),
-                _ if !call.is_record() && !matches!(call.dest, Dest::State(_)) => {
-                    all.push(call.shown_with("inject", &made));
-                }
-                Dest::State(n) => made.push((n, call.made(&made))),
+            match (call.role, call.dest) {
+                (Role::Switch, _) => {}
+                (Role::Hold, _) => all.extend(call.shown_hold()),
+                (_, Dest::State(n)) => made.push((n, call.made(&made))),
+                (Role::Inject, _) => all.push(call.shown_with("inject", &made)),
                 _ => all.push(call.shown_record(&self.values, &made)),
             }
         }
         all
     }
+}
+
+/// The calls at the end in front of the pair's hook, and the hooks behind it.
+fn split(calls: &[Call]) -> (&[Call], &[Call]) {
+    let hooks = calls.iter().position(|call| call.role == Role::Hook);
+    calls.split_at(hooks.unwrap_or(calls.len()))
 }
 
 impl Call {
@@ -634,45 +667,31 @@ impl Call {
         }
     }
 
-    /// A call of the hook library that records a value.
-    pub fn is_record(&self) -> bool {
-        let owner = self.hook.owner.name().unwrap_or_default();
-        ["weave/runtime/Values", "Weave.Runtime.Values"].contains(&owner)
-    }
-
-    /// A call that tells the hook library what is left out of texts.
-    pub fn is_hold(&self) -> bool {
-        self.is_record() && ["hold", "Hold"].contains(&&*self.hook.name)
-    }
-
-    /// It begins or ends a call that can be switched, in place of the plain pair.
-    pub fn is_switch(&self) -> bool {
-        let owner = self.hook.owner.name().unwrap_or_default();
-        let owners = [
-            "weave/runtime/Switched",
-            "Weave.Runtime.Switched",
-            "weave/runtime/Spans",
-            "Weave.Runtime.Spans",
-        ];
-        owners.contains(&owner)
-    }
-
     fn is_chain(&self) -> bool {
         !self.hook.links.is_empty()
     }
 
     /// A call that gives the first of two values that is not null.
-    pub fn is_first(&self) -> bool {
-        self.is_record() && ["first", "First"].contains(&&*self.hook.name)
+    fn is_first(&self) -> bool {
+        let method = (self.hook.owner.name(), &*self.hook.name);
+        matches!(
+            method,
+            (Some("weave/runtime/Values"), "first") | (Some("Weave.Runtime.Values"), "First")
+        )
+    }
+
+    /// Whether some operand is read from such a source.
+    pub fn reads(&self, wanted: impl Fn(&Source) -> bool) -> bool {
+        let mut reads = false;
+        for operand in &self.operands {
+            operand.each_source(&mut |source| reads |= wanted(source));
+        }
+        reads
     }
 
     /// It takes what another call has kept.
     fn reads_state(&self, state: u16) -> bool {
-        let mut reads = false;
-        for operand in &self.operands {
-            operand.each_source(&mut |source| reads |= *source == Source::State(state));
-        }
-        reads
+        self.reads(|source| *source == Source::State(state))
     }
 
     /// What gives a value: `arg(0).uri().getHost()`, `acme.Session.user(Object)`; `made`: what calls in front of it give.

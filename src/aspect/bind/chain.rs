@@ -4,7 +4,7 @@
 use super::binder::{Binding, Meant, VALUES, Value, adapter_class, article};
 use super::call::{
     Adapter, Call, Constant, ConstantValue, Convert, Dest, Hook, Keep, Link, LinkKind, Operand,
-    Source,
+    Role, Source,
 };
 use super::catalog::{Given, Member, MemberType, spellings};
 use super::convert::{Fit, convert};
@@ -133,7 +133,7 @@ impl<'b> Binding<'b> {
             return Ok((Meant::Nothing, None));
         };
         for (value, operand) in values {
-            let name = match self.binder.language {
+            let name = match self.binder.target.language() {
                 Language::Java => "first",
                 Language::CSharp => "First",
             };
@@ -161,7 +161,7 @@ impl<'b> Binding<'b> {
         let Meant::Value(head) = head else {
             return Ok(head);
         };
-        let name = match self.binder.language {
+        let name = match self.binder.target.language() {
             Language::Java => "toString",
             Language::CSharp => "ToString",
         };
@@ -280,6 +280,7 @@ impl<'b> Binding<'b> {
             to: ty,
         });
         self.chains.push(Call {
+            role: Role::Hook,
             adapter: Some(Adapter {
                 class: adapter_class(&self.adapters_of(&hook), &hook, guard, recursion, &None),
                 guard,
@@ -321,7 +322,7 @@ impl<'b> Binding<'b> {
                 package_of(owner) == package && (known.access != Access::Public || hidden)
             })
         };
-        match self.binder.language == Language::Java
+        match self.binder.target.language() == Language::Java
             && package_of(adapters) != package
             && hook.links.iter().any(needs)
         {
@@ -336,7 +337,7 @@ impl<'b> Binding<'b> {
         let subject = self.subject;
         // Of a call the subject is what is called.
         let is_method = !subject.is_call && subject.at.is_none();
-        match self.binder.language {
+        match self.binder.target.language() {
             Language::Java if is_method => Some(package_of(subject.ty)),
             Language::Java => Some(package_of(subject.adapters)),
             Language::CSharp if is_method => {
@@ -353,7 +354,7 @@ impl<'b> Binding<'b> {
 
     /// Whether a type is visible there.
     fn sees_type(&self, ty: &MemberType) -> bool {
-        match (ty.access, self.binder.language) {
+        match (ty.access, self.binder.target.language()) {
             // Nested in another one, which alone sees it.
             (Access::Private | Access::Protected, Language::CSharp) => false,
             (access, _) => self.sees(ty, access),
@@ -366,7 +367,7 @@ impl<'b> Binding<'b> {
             let Ty::Named(named) = &owner.ty else {
                 return false;
             };
-            match (self.binder.language, self.here()) {
+            match (self.binder.target.language(), self.here()) {
                 (Language::Java, place) => place == Some(package_of(&named.name)),
                 (Language::CSharp, place) => place == Some(&*named.scope),
             }
@@ -374,7 +375,7 @@ impl<'b> Binding<'b> {
         match access {
             Access::Public => true,
             // In .NET a type of the assembly can have a method that asks for it.
-            Access::Private => self.binder.language == Language::CSharp && is_near(),
+            Access::Private => self.binder.target.language() == Language::CSharp && is_near(),
             Access::Protected | Access::Package => is_near(),
         }
     }
@@ -388,7 +389,7 @@ impl<'b> Binding<'b> {
             return self.cast(from, member);
         }
         let shown = self.shown_type(from);
-        let length = match self.binder.language {
+        let length = match self.binder.target.language() {
             Language::Java => "length",
             Language::CSharp => "Length",
         };
@@ -466,7 +467,7 @@ impl<'b> Binding<'b> {
             name: found.name.clone(),
             kind,
             is_private: matches!(found.access, Access::Private | Access::Protected)
-                && self.binder.language == Language::CSharp,
+                && self.binder.target.language() == Language::CSharp,
             result,
         })
     }
@@ -536,7 +537,7 @@ impl<'b> Binding<'b> {
             }
             // A field that nobody has may be meant as a method.
             Found::Missing(None)
-                if !member.is_method() && self.binder.language == Language::Java =>
+                if !member.is_method() && self.binder.target.language() == Language::Java =>
             {
                 wrong(
                     format!("{} has no field `{}`", article(shown), member.name),
@@ -551,7 +552,7 @@ impl<'b> Binding<'b> {
     }
 
     fn word_of(&self, access: Access) -> &'static str {
-        match (access, self.binder.language) {
+        match (access, self.binder.target.language()) {
             (Access::Private, _) => "private",
             (Access::Protected, _) => "protected",
             (Access::Package, Language::CSharp) => "internal",
@@ -670,7 +671,7 @@ impl<'b> Binding<'b> {
         start: &'f str,
         mut each: impl FnMut(&'f str, Option<&'f MemberType>) -> Option<T>,
     ) -> Option<T> {
-        let root = match self.binder.language {
+        let root = match self.binder.target.language() {
             Language::Java => "java/lang/Object",
             Language::CSharp => "System.Object",
         };
@@ -717,7 +718,7 @@ impl<'b> Binding<'b> {
                 true => !member.is_method() && *there.name == *member.name,
                 // Java has no properties.
                 false => {
-                    (member.is_method() || self.binder.language == Language::CSharp)
+                    (member.is_method() || self.binder.target.language() == Language::CSharp)
                         && *there.name == *method
                 }
             });
@@ -762,7 +763,7 @@ impl<'b> Binding<'b> {
         });
         names.sort_unstable();
         names.dedup();
-        let shown = |name: &str| match (name.strip_prefix("get_"), self.binder.language) {
+        let shown = |name: &str| match (name.strip_prefix("get_"), self.binder.target.language()) {
             (Some(property), Language::CSharp) => property.to_owned(),
             _ => format!("{name}()"),
         };
@@ -782,7 +783,7 @@ impl<'b> Binding<'b> {
         if let Some(element) = text.strip_suffix("[]") {
             return Some(Ty::Array(Arc::new(self.said(element)?)));
         }
-        let language = self.binder.language;
+        let language = self.binder.target.language();
         let is_there = |prim: Prim| match language {
             Language::Java => !matches!(prim, Prim::U8 | Prim::U16 | Prim::U32 | Prim::U64),
             Language::CSharp => true,

@@ -1,7 +1,7 @@
 //! Calls that are redirected: what is called instead.
 
 use super::call::{Bound, Call, Convert, ShownCall};
-use super::ty::{Language, Ty};
+use super::ty::{Target, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::point::{Point, PointKind};
@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// What is called instead: a static method that takes the target, where there is one, and the arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redirect {
+    pub target: Target,
     pub callee: Callee,
     /// The class that has it as the method `call` (JVM, dex). Its name follows from all that is in it. None: the hook itself is
     /// called.
@@ -198,20 +199,17 @@ impl Redirect {
 
     /// What a method does that has it: `calls java.io.File.delete()`.
     pub fn shown_site(&self) -> (&'static str, String) {
+        let language = self.target.language();
         let Some(placed) = &self.placed else {
-            return ("calls", self.callee.shown());
+            return ("calls", self.callee.shown(language));
         };
         let Point {
             kind, owner, name, ..
         } = &placed.point;
-        let language = match self.callee.reference {
-            0 => Language::Java,
-            _ => Language::CSharp,
-        };
         let owner = || owner.shown(language);
         let test = || placed.test.as_ref().map(|ty| ty.shown(language));
         match kind {
-            PointKind::Call => ("calls", self.callee.shown()),
+            PointKind::Call => ("calls", self.callee.shown(language)),
             PointKind::New => ("makes", owner()),
             PointKind::FieldGet => ("gets", format!("{}.{name}", owner())),
             PointKind::FieldSet => ("sets", format!("{}.{name}", owner())),

@@ -4,7 +4,7 @@ use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::functional::{Function, Interface};
 use super::misfit;
 use super::site::{Passed, Redirect, Where};
-use super::ty::{Language, Named, Parameter, Prim, Signature, Ty};
+use super::ty::{Language, Named, Parameter, Prim, Signature, Target, Ty};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{Access, CallHow};
 use crate::aspect::point::{Point, PointKind};
@@ -13,7 +13,7 @@ use crate::aspect::rules::Rules;
 use std::sync::Arc;
 
 /// A signature of descriptors; names of parameters behind them: `(I n, J)V`.
-fn signature(this: Option<&str>, text: &str) -> Signature {
+pub(super) fn signature(this: Option<&str>, text: &str) -> Signature {
     let (parameters, result) = text[1..].split_once(')').unwrap();
     let ty = |descriptor: &str| Ty::of_descriptor(descriptor).unwrap().0;
     Signature {
@@ -248,7 +248,7 @@ fn switched() -> HookType {
 }
 
 /// Binds the aspects of rules for a method of `app.Db`; an error as it is shown.
-fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
+pub(super) fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
     bind_named("query", aspects, method)
 }
 
@@ -276,7 +276,7 @@ fn bind_switched(
     let binder = Binder {
         catalog: &catalog,
         hierarchy: &hierarchy,
-        language: Language::Java,
+        target: Target::Jvm,
         may_reach: &|hook| *hook.name != *"mark",
     };
     let count = matcher.aspects().len() as u32;
@@ -446,9 +446,9 @@ fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
     let bound = recorded("\"status = end(arg(0).port())\"").unwrap();
     assert_eq!(
         (
-            bound.records.enter,
-            bound.records.exit,
-            bound.records.exception
+            bound.enters().1.len(),
+            bound.exits().0.len(),
+            bound.exceptions().0.len()
         ),
         (0, 2, 2)
     );
@@ -458,15 +458,15 @@ fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
     let bound = recorded("\"host = first(arg(0).header('a'), end(arg(0).path))\"").unwrap();
     assert_eq!(
         (
-            bound.records.enter,
-            bound.records.exit,
-            bound.records.exception
+            bound.enters().1.len(),
+            bound.exits().0.len(),
+            bound.exceptions().0.len()
         ),
         (1, 3, 3)
     );
     assert_eq!(bound.lasting().iter().filter(|lasts| **lasts).count(), 1);
     let bound = recorded("\"v = acme.Sql.Log.clean(result)\"").unwrap();
-    assert_eq!((bound.records.exit, bound.records.exception), (2, 0));
+    assert_eq!((bound.exits().0.len(), bound.exceptions().0.len()), (2, 0));
     let wrong = recorded("\"v = first(result, exception)\"").unwrap_err();
     assert!(
         wrong.contains("`result` and `exception` never have values together"),
@@ -544,7 +544,7 @@ fn chains_are_evaluated_where_their_values_are() {
         (bound.enter.len(), bound.exit.len(), bound.exception.len()),
         (2, 0, 2)
     );
-    assert_eq!(bound.records.enter, 2, "a value and what gives it");
+    assert_eq!(bound.enters().1.len(), 2, "a value and what gives it");
     let shown: Vec<String> = bound.shown().iter().map(|call| call.to_string()).collect();
     assert_eq!(
         shown,
@@ -839,7 +839,7 @@ record = \"exception\"";
 fn what_is_left_out_of_texts_is_told_first() {
     let texts = |rules: &str| -> Vec<String> {
         let bound = bind(&format!("[[aspect]]\n{rules}"), &query()).unwrap();
-        assert_eq!(bound.records.enter, bound.enter.len());
+        assert_eq!(bound.enters().1.len(), bound.enter.len());
         let shown = |call: &super::call::Call| {
             let how: Vec<&Source> = call.operands.iter().map(|o| &o.source).collect();
             match how[..] {
@@ -917,7 +917,7 @@ record = [\"sql\", \"result\"]";
             "mark()"
         ]
     );
-    assert_eq!(bound.records.enter, 3);
+    assert_eq!(bound.enters().1.len(), 3);
     let shown: Vec<String> = bound.shown().iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
@@ -956,7 +956,11 @@ fn what_a_call_returns_is_recorded() {
         "[[aspect]]\nrecord = \"acme.Sql.Log.begin(result, sql)\"",
         &query(),
     );
-    assert_eq!(late.unwrap().records.exit, 2, "when its operands are known");
+    assert_eq!(
+        late.unwrap().exits().0.len(),
+        2,
+        "when its operands are known"
+    );
     assert_eq!(
         said("result", &signature(None, "()V")),
         "a method without a result has no `result`"
@@ -1037,7 +1041,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         let binder = Binder {
             catalog: &catalog,
             hierarchy: &hierarchy,
-            language: Language::CSharp,
+            target: Target::DotNet,
             may_reach: &|_| true,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
@@ -1146,7 +1150,7 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
         let binder = Binder {
             catalog: &catalog,
             hierarchy: &hierarchy,
-            language: Language::CSharp,
+            target: Target::DotNet,
             may_reach: &|_| true,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
@@ -1226,7 +1230,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
     let binder = Binder {
         catalog: &catalog,
         hierarchy: &hierarchy,
-        language: Language::Java,
+        target: Target::Jvm,
         may_reach: &|_| false,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
@@ -1553,7 +1557,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
     let binder = Binder {
         catalog: &catalog,
         hierarchy: &hierarchy,
-        language: Language::CSharp,
+        target: Target::DotNet,
         may_reach: &|_| false,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
@@ -1817,13 +1821,13 @@ record = \"result\"
     let body = second.around.as_ref().unwrap().inner.as_ref().unwrap();
     assert_eq!(
         (
-            bound.records.enter,
-            second.records.enter,
-            body.records.enter
+            bound.enters().1.len(),
+            second.enters().1.len(),
+            body.enters().1.len()
         ),
         (0, 0, 1)
     );
-    assert_eq!((body.records.exit, body.exit.len()), (1, 2));
+    assert_eq!((body.exits().0.len(), body.exit.len()), (1, 2));
     assert_eq!((second.enter.len(), second.exit.len()), (1, 0));
     assert!(bound.keep.duration && !body.keep.duration);
 }
@@ -1886,7 +1890,7 @@ fn delegate(
     let binder = Binder {
         catalog: &catalog,
         hierarchy: &hierarchy,
-        language: Language::CSharp,
+        target: Target::DotNet,
         may_reach: &|_| false,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
@@ -2003,7 +2007,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
     let binder = Binder {
         catalog: &catalog,
         hierarchy: &hierarchy,
-        language: Language::Java,
+        target: Target::Jvm,
         may_reach: &|_| false,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();

@@ -249,6 +249,24 @@ impl Ty {
     }
 }
 
+/// Whose bytecode hooks are bound for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Jvm,
+    Dex,
+    DotNet,
+}
+
+impl Target {
+    /// What methods are written in, as far as it matters.
+    pub const fn language(self) -> Language {
+        match self {
+            Target::Jvm | Target::Dex => Language::Java,
+            Target::DotNet => Language::CSharp,
+        }
+    }
+}
+
 /// The language in whose words types are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {

@@ -177,7 +177,7 @@ impl Found<'_, '_, '_> {
             has_target: false,
             result: Ty::Void,
             is_tested: false,
-            // Any that says that this is .NET.
+            // Names of methods are hashes over this.
             reference: 1,
         }
     }
@@ -210,7 +210,6 @@ impl Found<'_, '_, '_> {
             has_target: false,
             result: Ty::Void,
             is_tested: false,
-            // Any that says that this is .NET.
             reference: self.owner.max(1),
         })
     }

@@ -1,7 +1,8 @@
 //! Hooks of one's own in an ordinary method: their calls as code, and what must live through the body for them.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Role, Source};
+use crate::aspect::bind::schedule::{Otherwise, Schedule, Step, Test, Var};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::insn::{self, op};
 use crate::cil::metadata::heaps::{compressed, put_compressed};
@@ -168,6 +169,8 @@ struct Lowering<'l> {
     depth: u32,
     /// Where exceptions end in the handler: the instruction that leaves it, and the place that it leaves to.
     leaves: Vec<(u32, u32)>,
+    /// No exception comes to the end of the handler.
+    has_ended: bool,
     /// The exception that the method threw, where hooks may put another one in its place.
     thrown: Option<u32>,
     /// The type of the struct whose `this` the local keeps: a reference to it is gone once the runtime has suspended the method.
@@ -254,6 +257,7 @@ impl<'l> Lowering<'l> {
             place: Place::Enter,
             depth: 0,
             leaves: Vec::new(),
+            has_ended: false,
             thrown: None,
             copied: None,
             slots,
@@ -263,50 +267,112 @@ impl<'l> Lowering<'l> {
     /// Makes all of it; `None` where something is not known.
     fn run(mut self) -> Option<()> {
         let bound = self.bound;
-        let is_late = self.method.start > 0;
-        let none = (&[][..], &[][..]);
-        let (enters, exits, exceptions) = match self.method.ends {
-            Ends::Here => (&*bound.enter, bound.exits(), bound.exceptions()),
-            Ends::Elsewhere => (&*bound.enter, none, none),
-            Ends::InMachine(_) => (&[][..], bound.exits(), bound.exceptions()),
-        };
-        let is_begun = matches!(self.method.ends, Ends::InMachine(_));
-        let calls: [(Place, &[Call]); 5] = [
-            (Place::Enter, enters),
-            (Place::Exit(0), exits.0),
-            (Place::Exit(1), exits.1),
-            (Place::Error(0), exceptions.0),
-            (Place::Error(1), exceptions.1),
-        ];
-        let operands = |calls: &'l [Call]| calls.iter().flat_map(|call| &*call.operands);
-        if self.method.is_raw && operands(&bound.enter).any(names_this) {
+        let schedule = Schedule::of(bound)?;
+        let ends = self.method.ends;
+        let parts: Vec<(Place, &[Step<'_>])> = [
+            (Place::Enter, &schedule.start),
+            (Place::Exit(0), &schedule.exit[0]),
+            (Place::Exit(1), &schedule.exit[1]),
+            (Place::Error(0), &schedule.exception[0]),
+            (Place::Error(1), &schedule.exception[1]),
+        ]
+        .into_iter()
+        .filter(|(place, _)| match ends {
+            Ends::Here => true,
+            Ends::Elsewhere => *place == Place::Enter,
+            Ends::InMachine(_) => *place != Place::Enter,
+        })
+        .map(|(place, steps)| (place, &**steps))
+        .collect();
+        let takes_this = |call: &Call| call.reads(|source| *source == Source::This);
+        if self.method.is_raw && bound.enter.iter().any(takes_this) {
             return None;
         }
         for ty in &bound.keep.states {
             self.add_local_of(ty)?;
         }
-        self.place = if is_late { Place::First } else { Place::Enter };
-        self.zero_states()?;
-        if bound.keep.duration && !is_begun {
+        if bound.keep.duration && !matches!(ends, Ends::InMachine(_)) {
             self.time = self.add_local(&[element::I8]);
         }
-        for (place, calls) in calls {
-            for call in calls {
-                self.is_there = reads_reference(call).is_some();
-                for operand in &call.operands {
-                    self.reserve(operand, is_late || place != Place::Enter)?;
+        for (place, steps) in &parts {
+            self.reserve_steps(steps, self.method.start > 0 || *place != Place::Enter)?;
+        }
+        let is_here = ends == Ends::Here;
+        if is_here && (bound.exception.iter()).any(|call| call.dest == Dest::Throw) {
+            let thrown = self.add_local(&[element::OBJECT]);
+            self.thrown = Some(thrown);
+            self.place = Place::Error(0);
+            self.load_exception();
+            self.stores(thrown);
+        }
+        for (place, steps) in parts {
+            self.place = place;
+            self.steps(steps)?;
+        }
+        if is_here && bound.catches() {
+            self.place = Place::Error(1);
+            self.ends_handler();
+        }
+        if ends == Ends::Elsewhere {
+            self.place = Place::Enter;
+            self.pack()?;
+        }
+        Some(())
+    }
+
+    fn steps(&mut self, steps: &[Step<'_>]) -> Option<()> {
+        let result = self.locals;
+        for step in steps {
+            match step {
+                Step::Save => self.save(),
+                Step::Time => {
+                    self.nanoseconds()?;
+                    self.stores(self.time);
                 }
-                self.is_there = false;
-                for operand in operands(self.exits(call)) {
-                    self.reserve(operand, true)?;
+                Step::ZeroState(..) if self.method.is_zeroed => {}
+                Step::ZeroState(n, ty) => self.zero_local(self.states + u32::from(*n), ty)?,
+                Step::ZeroResult(_) if !self.has_result => {}
+                Step::ZeroResult(ty) => self.zero_local(result, ty)?,
+                // Locals have them all the time.
+                Step::Hold(_) | Step::Resume(_) => {}
+                Step::Call(call) => self.call(call)?,
+                Step::Drop(call) if call.hook.result == Ty::Void => {}
+                Step::Drop(_) => {
+                    self.code().op(op::POP);
+                    self.pops(1);
+                }
+                Step::Store(call, var) => {
+                    self.give(call)?;
+                    self.store(*var)?;
+                }
+                // It stays there.
+                Step::Give(call) if call.hook.result == Ty::Void => {}
+                Step::Give(call) => {
+                    self.give(call)?;
+                    self.pops(1);
+                }
+                Step::If(test, call, then) => {
+                    self.give(call)?;
+                    self.test(*test, call, then)?;
+                }
+                Step::Return => {
+                    if self.has_result {
+                        self.pushes(1);
+                        self.code().load_local(result);
+                        self.pops(1);
+                    }
+                    self.code().op(op::RET);
                 }
             }
         }
-        let is_here = self.method.ends == Ends::Here;
-        if is_here && (bound.exception.iter()).any(|call| call.dest == Dest::Throw) {
-            self.thrown = Some(self.add_local(&[element::OBJECT]));
+        Some(())
+    }
+
+    /// Locals keep arguments, from where the method begins.
+    fn save(&mut self) {
+        if self.method.start > 0 {
+            self.place = Place::First;
         }
-        self.place = if is_late { Place::First } else { Place::Enter };
         for argument in 0..self.kept.len() {
             if let Some(local) = self.kept[argument] {
                 self.pushes(1);
@@ -318,33 +384,59 @@ impl<'l> Lowering<'l> {
             }
         }
         self.place = Place::Enter;
-        if bound.keep.duration && !is_begun {
-            self.nanoseconds()?;
-            self.stores(self.time);
+    }
+
+    fn test(&mut self, test: Test, call: &Call, then: &[Step<'_>]) -> Option<()> {
+        let result = self.locals;
+        let otherwise = match test {
+            Test::Ended(otherwise) => otherwise,
+            Test::NotNull | Test::True => {
+                if test == Test::NotNull {
+                    self.stores(result);
+                    self.pushes(1);
+                    self.code().load_local(result);
+                }
+                let over = self.code().branch(op::BRFALSE);
+                self.pops(1);
+                self.steps(then)?;
+                self.code().land(over);
+                return Some(());
+            }
+        };
+        self.has_ended = otherwise == Otherwise::Never;
+        // The adapter says whether it gave the local of the result something.
+        let over = takes_result(call).then(|| self.code().branch(op::BRFALSE));
+        match over {
+            Some(_) => self.pops(1),
+            None => self.stores(result),
         }
-        if let Some(thrown) = self.thrown {
-            self.place = Place::Error(0);
-            self.load_exception();
-            self.stores(thrown);
+        let leave = self.code().branch(op::LEAVE);
+        if let Some(over) = over {
+            self.code().land(over);
         }
-        let mut has_ended = false;
-        for (place, calls) in calls {
-            self.place = place;
-            for call in calls {
-                self.call(call)?;
-                has_ended = matches!(call.dest, Dest::Ends { .. }) && call.adapter.is_none();
-                if has_ended {
-                    break;
+        let place = std::mem::replace(&mut self.place, Place::Ends);
+        let to = self.code().len();
+        self.leaves.push((leave, to));
+        self.steps(then)?;
+        self.place = place;
+        Some(())
+    }
+
+    fn store(&mut self, var: Var) -> Option<()> {
+        match var {
+            Var::State(number) => self.stores(self.states + u32::from(number)),
+            Var::Arg(n) => {
+                let argument = self.argument(&Source::Arg(n))?;
+                self.code().store_argument(argument as u32);
+                self.pops(1);
+                if let Some(kept) = self.kept[argument] {
+                    self.pushes(1);
+                    self.code().load_argument(argument as u32);
+                    self.stores(kept);
                 }
             }
-        }
-        if is_here && bound.catches() {
-            self.place = Place::Error(1);
-            self.ends_handler(has_ended);
-        }
-        if self.method.ends == Ends::Elsewhere {
-            self.place = Place::Enter;
-            self.pack()?;
+            Var::Result => self.stores(self.locals),
+            Var::Exception => self.stores(self.locals + u32::from(self.has_result)),
         }
         Some(())
     }
@@ -429,8 +521,8 @@ impl<'l> Lowering<'l> {
     }
 
     /// The end of a handler that catches: the exception goes on, with its stack trace if it is the same.
-    fn ends_handler(&mut self, has_ended: bool) {
-        if !has_ended {
+    fn ends_handler(&mut self) {
+        if !self.has_ended {
             if let Some(thrown) = self.thrown {
                 self.load_exception();
                 self.pushes(1);
@@ -456,71 +548,19 @@ impl<'l> Lowering<'l> {
         self.code().load_local(exception);
     }
 
-    /// The exit hooks that run where a hook has left the body out, or ended an exception.
-    fn exits(&self, call: &Call) -> &'l [Call] {
-        match call.dest {
-            Dest::Ends { exits } | Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } => {
-                self.bound.last_exits(exits)
-            }
-            _ => &[],
-        }
-    }
-
-    /// The method returns what its local of the result has, with these exit hooks.
-    fn returns(&mut self, exits: &[Call]) -> Option<()> {
-        for call in exits {
-            self.call(call)?;
-        }
-        if self.has_result {
-            self.pushes(1);
-            let result = self.locals;
-            self.code().load_local(result);
-            self.pops(1);
-        }
-        self.code().op(op::RET);
-        Some(())
-    }
-
-    /// The local of the result becomes null or zero.
-    fn no_result(&mut self, ty: &Ty) -> Option<()> {
-        let result = self.locals;
+    /// A local becomes null or zero.
+    fn zero_local(&mut self, local: u32, ty: &Ty) -> Option<()> {
         match zeroed(ty) {
-            _ if !self.has_result => {}
             Some(of) => {
                 let token = self.imports.type_token(of)?;
                 self.pushes(1);
-                self.code().load_local_address(result);
+                self.code().load_local_address(local);
                 self.code().op_u32(op::INITOBJ, token);
                 self.pops(1);
             }
             None => {
                 self.zero(ty)?;
-                self.stores(result);
-            }
-        }
-        Some(())
-    }
-
-    /// States become null or zero, where a hook may be left out that gives one and locals begin with what lies on the stack.
-    fn zero_states(&mut self) -> Option<()> {
-        if self.method.is_zeroed || !self.bound.may_skip() {
-            return Some(());
-        }
-        let imports = self.imports;
-        for (number, ty) in (0..).zip(&self.bound.keep.states) {
-            let local = self.states + number;
-            match zeroed(ty) {
-                Some(of) => {
-                    let token = imports.type_token(of)?;
-                    self.pushes(1);
-                    self.code().load_local_address(local);
-                    self.code().op_u32(op::INITOBJ, token);
-                    self.pops(1);
-                }
-                None => {
-                    self.zero(ty)?;
-                    self.stores(local);
-                }
+                self.stores(local);
             }
         }
         Some(())
@@ -537,6 +577,24 @@ impl<'l> Lowering<'l> {
         let mut bytes = Vec::new();
         self.imports.put_type(ty, &mut bytes)?;
         Some(self.add_local(&bytes))
+    }
+
+    /// Gives the operands of calls the locals that they need; `is_late`: the body may have run.
+    fn reserve_steps(&mut self, steps: &[Step<'_>], is_late: bool) -> Option<()> {
+        for step in steps {
+            match step {
+                Step::Call(call) => {
+                    self.is_there = reads_reference(call).is_some();
+                    for operand in &call.operands {
+                        self.reserve(operand, is_late)?;
+                    }
+                    self.is_there = false;
+                }
+                Step::If(_, _, then) => self.reserve_steps(then, true)?,
+                _ => {}
+            }
+        }
+        Some(())
     }
 
     /// Gives an operand the locals that it needs; `is_late`: it is read when the body may have run.
@@ -634,10 +692,10 @@ impl<'l> Lowering<'l> {
         (method != 0).then_some(())
     }
 
+    /// A call, whose result stays on the stack.
     fn call(&mut self, call: &Call) -> Option<()> {
         let method = self.imports.method(call)?;
-        let points = call.change().is_some_and(|change| change.throws);
-        let (result, exits) = (self.locals, self.exits(call));
+        let points = takes_result(call);
         let left_out = match reads_reference(call) {
             Some(operand) => Some(self.if_null(operand)?),
             None => None,
@@ -648,6 +706,7 @@ impl<'l> Lowering<'l> {
         }
         self.is_there = false;
         if points {
+            let result = self.locals;
             self.pushes(1);
             self.code().load_local_address(result);
         }
@@ -656,77 +715,22 @@ impl<'l> Lowering<'l> {
         if let Some(left_out) = left_out {
             self.code().land(left_out);
         }
-        if call.hook.result == Ty::Void {
-            return Some(());
-        }
-        self.pushes(1);
-        if call.given.is_some() {
-            let imports = self.imports;
-            match (call.conversion(), &call.given) {
-                (Convert::Cast, Some((_, to))) => {
-                    let token = imports.type_token(to)?;
-                    self.code().op_u32(op::UNBOX_ANY, token);
-                }
-                (how, _) => convert(imports, &call.gives(), how, self.code())?,
-            }
-        }
-        match call.dest {
-            Dest::Drop => {
-                self.code().op(op::POP);
-                self.pops(1);
-            }
-            Dest::State(number) => self.stores(self.states + u32::from(number)),
-            Dest::Arg(n) => {
-                let argument = self.argument(&Source::Arg(n))?;
-                self.code().store_argument(argument as u32);
-                self.pops(1);
-                if let Some(kept) = self.kept[argument] {
-                    self.pushes(1);
-                    self.code().load_argument(argument as u32);
-                    self.stores(kept);
-                }
-            }
-            Dest::Result => self.stores(result),
-            // It stays there.
-            Dest::Returned => self.pops(1),
-            Dest::Throw => self.stores(result + u32::from(self.has_result)),
-            Dest::ReturnUnlessNull { .. } => {
-                self.stores(result);
-                self.pushes(1);
-                self.code().load_local(result);
-                let over = self.code().branch(op::BRFALSE);
-                self.pops(1);
-                self.returns(exits)?;
-                self.code().land(over);
-            }
-            Dest::SkipWhen { .. } => {
-                let over = self.code().branch(op::BRFALSE);
-                self.pops(1);
-                self.no_result(&call.given.as_ref()?.1)?;
-                self.returns(exits)?;
-                self.code().land(over);
-            }
-            Dest::Ends { .. } => {
-                let over = match points {
-                    true => Some(self.code().branch(op::BRFALSE)),
-                    false => None,
-                };
-                match over {
-                    Some(_) => self.pops(1),
-                    None => self.stores(result),
-                }
-                let leave = self.code().branch(op::LEAVE);
-                if let Some(over) = over {
-                    self.code().land(over);
-                }
-                let place = std::mem::replace(&mut self.place, Place::Ends);
-                let to = self.code().len();
-                self.leaves.push((leave, to));
-                self.returns(exits)?;
-                self.place = place;
-            }
-        }
+        self.pushes(u32::from(call.hook.result != Ty::Void));
         Some(())
+    }
+
+    /// Makes of what a call gave what it is for.
+    fn give(&mut self, call: &Call) -> Option<()> {
+        let imports = self.imports;
+        match (call.conversion(), &call.given) {
+            (Convert::Cast, Some((_, to))) => {
+                let token = imports.type_token(to)?;
+                self.code().op_u32(op::UNBOX_ANY, token);
+                Some(())
+            }
+            (how, Some(_)) => convert(imports, &call.gives(), how, self.code()),
+            (_, None) => Some(()),
+        }
     }
 
     fn operand(&mut self, operand: &Operand) -> Option<()> {
@@ -902,9 +906,14 @@ impl<'l> Lowering<'l> {
     }
 }
 
+/// The call's adapter gets the address of the local of the result, and says whether it gave that something.
+fn takes_result(call: &Call) -> bool {
+    call.change().is_some_and(|change| change.throws)
+}
+
 /// What a call records, if it lies behind a reference.
 fn reads_reference(call: &Call) -> Option<&Operand> {
-    let value = call.operands.first().filter(|_| call.is_record());
+    let value = call.operands.first().filter(|_| call.role == Role::Value);
     value.filter(|value| matches!(value.convert, Convert::Load | Convert::LoadBox))
 }
 
@@ -952,14 +961,6 @@ pub(crate) fn signature_of_locals((types, count): &(Vec<u8>, u32)) -> Vec<u8> {
     put_compressed(&mut blob, *count);
     blob.extend_from_slice(types);
     blob
-}
-
-fn names_this(operand: &Operand) -> bool {
-    match &operand.source {
-        Source::This => true,
-        Source::Args(operands) => operands.iter().any(names_this),
-        _ => false,
-    }
 }
 
 /// The arguments that code stores to or takes the address of; `None` where the code cannot be read.

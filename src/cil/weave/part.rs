@@ -3,7 +3,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
-use crate::aspect::bind::call::{Bound, Operand, Source};
+use crate::aspect::bind::call::{Bound, Operand, Role, Source};
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
@@ -284,7 +284,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             let [mask, how, _] = &*call.operands else {
                 return None;
             };
-            let code = match (&mask.source, call.is_hold()) {
+            let code = match (&mask.source, call.role == Role::Hold) {
                 (Source::Text(table), true) => none.op_u32(op::LDSTR, self.imports.text(table)?),
                 (_, true) => none.op(op::LDNULL),
                 _ => return None,

@@ -35,6 +35,7 @@ use super::sequences::Ends;
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
+use crate::aspect::bind::schedule::{Otherwise, Schedule, Step, Test, Var};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::dex::format::code_item;
 use crate::dex::format::insn;
@@ -179,28 +180,22 @@ impl<'s> Lowering<'s, '_> {
 
     /// Which arguments hooks read where the body may have overwritten them; `this` counts as one.
     fn read_late(&self, own: Own<'_>, count: usize) -> Vec<bool> {
-        let mut read = vec![false; count];
         let before = usize::from(!self.method.is_static);
         // Constructors run code in front of the enter hooks.
         let enter = match self.method.is_constructor {
             true => &own.bound.enter[..],
             false => &[],
         };
-        for call in (enter.iter().chain(&own.bound.exit)).chain(&own.bound.exception) {
-            for operand in &call.operands {
-                operand.each_source(&mut |source| {
-                    let place = match source {
-                        Source::This => 0,
-                        Source::Arg(n) => before + usize::from(*n),
-                        _ => return,
-                    };
-                    if let Some(read) = read.get_mut(place) {
-                        *read = true;
-                    }
-                });
-            }
-        }
-        read
+        let is_read = |place: usize| {
+            let wanted = |source: &Source| match (source, place.checked_sub(before)) {
+                (Source::This, None) => true,
+                (Source::Arg(a), Some(n)) => usize::from(*a) == n,
+                _ => false,
+            };
+            let mut late = (enter.iter().chain(&own.bound.exit)).chain(&own.bound.exception);
+            late.any(|call| call.reads(wanted))
+        };
+        (0..count).map(is_read).collect()
     }
 
     fn calls_pair(&self) -> bool {
@@ -284,6 +279,7 @@ impl<'s> Lowering<'s, '_> {
         };
         Some(OwnFrame {
             own,
+            schedule: Schedule::of(own.bound)?,
             scheme: Scheme::Block { first: locals, by },
             registers: registers as u16,
             outs: self.own_outs(own.bound),
@@ -369,6 +365,7 @@ impl<'s> Lowering<'s, '_> {
         };
         Ok(OwnFrame {
             own,
+            schedule: Schedule::of(own.bound).ok_or(Reason::Unsupported)?,
             scheme: Scheme::Dead,
             registers: u16::try_from(registers).map_err(|_| Reason::Unsupported)?,
             outs: self.own_outs(own.bound),
@@ -436,24 +433,8 @@ impl<'s> Lowering<'s, '_> {
         // The arguments are not yet where the body has them.
         let is_free = many && !self.method.is_constructor;
         let mut site = frame.site(is_free.then_some(0));
-        if let Some(start) = frame.start {
-            frame.put_time(start, &site, enter)?;
-        }
-        if frame.own.bound.may_skip() {
-            // Exit hooks may run before the hooks that return them.
-            for (ty, &to) in frame.own.bound.keep.states.iter().zip(&frame.states) {
-                frame.put_zero(ty, to, &site, enter)?;
-            }
-        }
-        for (i, call) in frame.own.bound.enter.iter().enumerate() {
-            site.call = Some(i);
-            match call.dest {
-                Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } => {
-                    frame.put_skip(call, exits, &site, enter)?;
-                }
-                _ => frame.call(call, &site, enter)?,
-            }
-        }
+        site.call = Some(0);
+        frame.put(&frame.schedule.start, &mut site, &mut Vec::new(), enter)?;
         site.call = None;
         if self.advice.has(Advice::ENTER) {
             let id = site.eight(site.one, 1)?;
@@ -499,32 +480,16 @@ impl<'s> Lowering<'s, '_> {
         if ends_section {
             registers::put_invoke_static(out, self.hooks.end as u16, &[]);
         }
-        let (values, hooks) = frame.own.bound.exceptions();
-        for call in values {
-            frame.call(call, &site, out)?;
-        }
+        let [values, hooks] = &frame.schedule.exception;
+        frame.put(values, &mut site, goes_on, out)?;
         if error_hook {
             let id = if many { exception + 1 } else { site.one };
             registers::put_const(out, id, self.id);
             registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
         }
-        for (n, call) in hooks.iter().enumerate() {
-            let Dest::Ends { exits } = call.dest else {
-                frame.call(call, &site, out)?;
-                continue;
-            };
-            let called = frame.put_ended(call, exits, &site, out)?;
-            if call.adapter.is_none() || n + 1 == hooks.len() {
-                return Ok(());
-            }
-            // The adapter throws the exception where it does not end: it goes on.
-            goes_on.push(GoesOn {
-                called,
-                at: insn::units(out),
-            });
-            registers::put_one(out, op::MOVE_EXCEPTION, exception);
+        if !frame.put(hooks, &mut site, goes_on, out)? {
+            registers::put_one(out, op::THROW, exception);
         }
-        registers::put_one(out, op::THROW, exception);
         Ok(())
     }
 
@@ -546,19 +511,15 @@ impl<'s> Lowering<'s, '_> {
         if self.advice.has(Advice::SECTION) {
             registers::put_invoke_static(out, self.hooks.end as u16, &[]);
         }
-        let (values, hooks) = frame.own.bound.exits();
-        for call in values {
-            frame.call(call, &site, out)?;
-        }
+        let [values, hooks] = &frame.schedule.exit;
+        frame.put(values, &mut site, &mut Vec::new(), out)?;
         if self.advice.has(Advice::EXIT) {
             let id = site.eight(site.one, 1)?;
             registers::put_const(out, id, self.id);
             registers::put_invoke_static(out, self.hooks.exit as u16, &[id]);
         }
         let pair = insn::units(out) - start;
-        for call in hooks {
-            frame.call(call, &site, out)?;
-        }
+        frame.put(hooks, &mut site, &mut Vec::new(), out)?;
         Ok(pair)
     }
 
@@ -631,6 +592,7 @@ impl InPlace<'_> {
                 line: self.line,
                 id: self.id,
             },
+            schedule: Schedule::of(&bound).ok_or(Reason::Unsupported)?,
             scheme: Scheme::Dead,
             registers: block.0 as u16,
             outs: words_of(call).max(ins + 1).max(2) as u16,
@@ -813,44 +775,95 @@ impl OwnFrame<'_> {
         Ok(())
     }
 
-    /// Appends a call, and what becomes of its result.
-    fn call(&self, call: &Call, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
-        self.put_call(call, site, out)?;
-        match call.dest {
-            Dest::Drop => Ok(()),
-            Dest::State(n) => {
-                let state = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
-                self.put_result(&call.hook.result, state, site, out)
-            }
-            Dest::Arg(n) => {
-                let n = usize::from(n);
-                let (Some(&home), Some(&body)) = (self.args.get(n), self.bodies.get(n)) else {
-                    return Err(Reason::Unsupported.into());
-                };
-                self.put_given(call, home, site, out)?;
-                match body {
-                    Body::Follows => {}
-                    Body::At(at) => {
-                        let (_, ty) = call.given.as_ref().ok_or(Reason::Unsupported)?;
-                        registers::put_move(out, width(ty), at, home);
-                    }
-                    Body::Unknown => return Err(Reason::Unsupported.into()),
+    /// Appends steps. Gives whether an exception never comes to their end.
+    fn put(
+        &self,
+        steps: &[Step<'_>],
+        site: &mut Site,
+        goes_on: &mut Vec<GoesOn>,
+        out: &mut Vec<u8>,
+    ) -> Attempt<bool> {
+        for step in steps {
+            match step {
+                // The frame has registers for what is kept, and for the result and the exception.
+                Step::Save | Step::Hold(_) | Step::Resume(_) | Step::Drop(_) => {}
+                Step::Time => {
+                    let start = self.start.ok_or(Reason::Unsupported)?;
+                    self.put_time(start, site, out)?;
                 }
+                Step::ZeroState(n, ty) => self.put_zero(ty, self.state(*n)?, site, out)?,
+                Step::ZeroResult(_) => {
+                    let given = self.given.ok_or(Reason::Unsupported)?;
+                    match self.result {
+                        None => {}
+                        Some(Width::Wide) => registers::put_const_wide(out, given, 0),
+                        Some(_) => registers::put_const(out, given, 0),
+                    }
+                }
+                Step::Call(call) => {
+                    self.put_call(call, site, out)?;
+                    site.call = site.call.map(|n| n + 1);
+                }
+                Step::Store(call, var) => self.put_store(call, *var, site, out)?,
+                // Of a hook around a body, which has a method of its own.
+                Step::Give(_) => return Err(Reason::Unsupported.into()),
+                Step::If(Test::Ended(otherwise), call, then) => {
+                    let called = self.put_ended(call, then, site, out)?;
+                    if *otherwise != Otherwise::GoesOn {
+                        return Ok(true);
+                    }
+                    // The adapter throws the exception where it does not end.
+                    goes_on.push(GoesOn {
+                        called,
+                        at: insn::units(out),
+                    });
+                    registers::put_one(out, op::MOVE_EXCEPTION, self.exception);
+                }
+                Step::If(_, call, then) => self.put_skip(call, then, site, out)?,
+                Step::Return => {
+                    let opcode = match self.result {
+                        None => op::RETURN_VOID,
+                        Some(Width::Single) => op::RETURN,
+                        Some(Width::Wide) => op::RETURN_WIDE,
+                        Some(Width::Object) => op::RETURN_OBJECT,
+                    };
+                    let given = match self.result {
+                        None => 0,
+                        Some(_) => self.given.ok_or(Reason::Unsupported)?,
+                    };
+                    registers::put_one(out, opcode, given);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn state(&self, n: u16) -> Attempt<u32> {
+        let state = self.states.get(usize::from(n));
+        Ok(*state.ok_or(Reason::Unsupported)?)
+    }
+
+    /// Appends what makes of a call's result the value of a variable.
+    fn put_store(&self, call: &Call, var: Var, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let to = match var {
+            Var::State(n) => Some(self.state(n)?),
+            Var::Arg(n) => self.args.get(usize::from(n)).copied(),
+            Var::Result => site.result,
+            Var::Exception => site.exception,
+        };
+        let to = to.ok_or(Reason::Unsupported)?;
+        self.put_given(call, to, site, out)?;
+        let Var::Arg(n) = var else {
+            return Ok(());
+        };
+        match self.bodies.get(usize::from(n)) {
+            Some(Body::Follows) => Ok(()),
+            Some(Body::At(at)) => {
+                let (_, ty) = call.given.as_ref().ok_or(Reason::Unsupported)?;
+                registers::put_move(out, width(ty), *at, to);
                 Ok(())
             }
-            Dest::Result => {
-                let result = site.result.ok_or(Reason::Unsupported)?;
-                self.put_given(call, result, site, out)
-            }
-            Dest::Throw => {
-                let exception = site.exception.ok_or(Reason::Unsupported)?;
-                self.put_given(call, exception, site, out)
-            }
-            // Their callers know what comes behind them.
-            Dest::Returned
-            | Dest::Ends { .. }
-            | Dest::ReturnUnlessNull { .. }
-            | Dest::SkipWhen { .. } => Err(Reason::Unsupported.into()),
+            Some(Body::Unknown) | None => Err(Reason::Unsupported.into()),
         }
     }
 
@@ -875,20 +888,18 @@ impl OwnFrame<'_> {
         Ok(())
     }
 
-    /// Appends a call that decides whether the body runs.
-    fn put_skip(&self, call: &Call, exits: u16, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+    /// Appends what lets a call decide whether the body runs.
+    fn put_skip(
+        &self,
+        call: &Call,
+        then: &[Step<'_>],
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
         let given = self.given.ok_or(Reason::Unsupported)?;
-        self.put_call(call, site, out)?;
         self.put_result(call.result(), given, site, out)?;
         let mut skipped = Vec::new();
-        if matches!(call.dest, Dest::SkipWhen { .. }) {
-            match self.result {
-                None => {}
-                Some(Width::Wide) => registers::put_const_wide(&mut skipped, given, 0),
-                Some(_) => registers::put_const(&mut skipped, given, 0),
-            }
-        }
-        self.put_return(exits, given, site, &mut skipped)?;
+        self.put_last(then, given, site, &mut skipped)?;
         let behind = u16::try_from(2 + insn::units(&skipped)).ok();
         let behind = behind.filter(|behind| *behind < 0x8000);
         registers::put_if(out, op::IF_EQZ, given, behind.ok_or(Reason::CodeTooLarge)?);
@@ -896,37 +907,34 @@ impl OwnFrame<'_> {
         Ok(())
     }
 
-    /// Appends a call that ends an exception. Gives where the call itself is.
+    /// Appends what follows a call that ends an exception. Gives where the call itself is.
     fn put_ended(
         &self,
         call: &Call,
-        exits: u16,
+        then: &[Step<'_>],
         site: &Site,
         out: &mut Vec<u8>,
     ) -> Attempt<(u32, u32)> {
         /// Code units of a call.
         const CALL: u32 = 3;
         let given = self.given.ok_or(Reason::Unsupported)?;
-        self.put_call(call, site, out)?;
         let behind = insn::units(out);
         self.put_given(call, given, site, out)?;
-        self.put_return(exits, given, site, out)?;
+        self.put_last(then, given, site, out)?;
         Ok((behind - CALL, behind))
     }
 
-    /// Appends so many of the last exit hooks, and the return of what is in a register.
-    fn put_return(&self, exits: u16, given: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
-        let ended = site.with_result(self.result.map(|_| given));
-        for call in self.own.bound.last_exits(exits) {
-            self.call(call, &ended, out)?;
-        }
+    /// Appends the last steps of a method that returns what is in a register.
+    fn put_last(
+        &self,
+        steps: &[Step<'_>],
+        given: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let mut ended = site.with_result(self.result.map(|_| given));
+        self.put(steps, &mut ended, &mut Vec::new(), out)?;
         site.used.set(ended.used.get());
-        match self.result {
-            None => registers::put_one(out, op::RETURN_VOID, 0),
-            Some(Width::Single) => registers::put_one(out, op::RETURN, given),
-            Some(Width::Wide) => registers::put_one(out, op::RETURN_WIDE, given),
-            Some(Width::Object) => registers::put_one(out, op::RETURN_OBJECT, given),
-        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use super::registers::{Scheme, Width};
 use crate::aspect::bind::call::{Bound, Call, Hook, Link, Proceed};
+use crate::aspect::bind::schedule::Schedule;
 use crate::aspect::bind::ty::{Prim, Ty};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -78,6 +79,7 @@ impl Names {
 /// The registers of a method with own hooks.
 pub(super) struct OwnFrame<'s> {
     pub(super) own: Own<'s>,
+    pub(super) schedule: Schedule<'s>,
     pub scheme: Scheme,
     pub registers: u16,
     pub outs: u16,

@@ -24,7 +24,8 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
+use crate::aspect::bind::call::{Bound, Call, Convert, Operand, Proceed, Source};
+use crate::aspect::bind::schedule::{Otherwise, Schedule, Step, Test, Var};
 use crate::aspect::bind::ty::{Language, Prim, Ty};
 use crate::bytes::modified_utf8;
 use crate::error::Result;
@@ -75,6 +76,7 @@ struct Value {
 /// A method's own hooks, and the variables that they use.
 pub(super) struct Own<'f> {
     bound: &'f Bound,
+    pub schedule: Schedule<'f>,
     is_static: bool,
     is_constructor: bool,
     values: Vec<Value>,
@@ -126,22 +128,13 @@ pub(super) fn may_throw(call: &Call) -> bool {
     !call.adapter.as_ref().is_some_and(|adapter| adapter.guard)
 }
 
-fn takes(calls: &[Call], wanted: impl Fn(&Source) -> bool + Copy) -> bool {
-    fn any(operands: &[Operand], wanted: impl Fn(&Source) -> bool + Copy) -> bool {
-        operands.iter().any(|operand| match &operand.source {
-            Source::Args(all) => any(all, wanted),
-            source => wanted(source),
-        })
-    }
-    calls.iter().any(|call| any(&call.operands, wanted))
-}
-
 impl<'f> Own<'f> {
     /// Gives everything its variable.
     pub fn new(facts: &Facts<'f, '_>, additions: &mut Additions) -> Attempt<Own<'f>> {
         let bound = facts.bound;
         let mut own = Own {
             bound,
+            schedule: Schedule::of(bound).ok_or(Reason::Unsupported)?,
             is_static: facts.is_static,
             is_constructor: facts.initialisation.is_some(),
             values: values(facts)?,
@@ -204,12 +197,13 @@ impl<'f> Own<'f> {
             let argument = at_end.get_mut(first_argument + usize::from(n));
             *argument.ok_or(Reason::Unsupported)? = true;
         }
-        let at_start = |n: usize| match n.checked_sub(first_argument) {
-            None => takes(&bound.enter, |source| *source == Source::This),
-            Some(n) => takes(
-                &bound.enter,
-                |s| matches!(s, Source::Arg(a) if usize::from(*a) == n),
-            ),
+        let at_start = |n: usize| {
+            let wanted = |source: &Source| match (source, n.checked_sub(first_argument)) {
+                (Source::This, None) => true,
+                (Source::Arg(a), Some(n)) => usize::from(*a) == n,
+                _ => false,
+            };
+            bound.enter.iter().any(|call| call.reads(wanted))
         };
         let listed = |value: &Value| facts.frames_keep && !value.overwritten_early;
         let mut late = Vec::new();
@@ -248,10 +242,6 @@ impl<'f> Own<'f> {
     /// Whether a parameter, `this` first, keeps its type and value to the end of the body.
     pub fn is_untouched(&self, n: usize) -> bool {
         !self.values[n].overwritten && !self.values[n].overwritten_early
-    }
-
-    pub fn bound(&self) -> &'f Bound {
-        self.bound
     }
 
     /// Whether hooks come behind the pair's exit hook.
@@ -318,111 +308,106 @@ impl<'f> Own<'f> {
         }
     }
 
-    /// What comes in front of the pair's enter hook. Returns where hooks that leave the body out go on.
-    pub fn put_enter(&self, put: &mut Put<'_, '_>) -> Attempt<Vec<u32>> {
-        self.put_saves(false, put.out);
-        if let Some(slot) = self.time {
-            put.nano_time();
-            put.out.store(Kind::LONG, slot);
-        }
-        let mut joins = Vec::new();
-        if self.bound.may_skip() {
-            // Exit hooks may run before the hooks that return them.
-            for &(kind, slot) in &self.states {
-                put.out.zero_of(kind);
-                put.out.store(kind, slot);
+    /// Appends steps; `at_start`: the body has not run yet.
+    pub fn put(&self, steps: &[Step<'_>], at_start: bool, put: &mut Put<'_, '_>) -> Attempt<Ways> {
+        let mut ways = Ways::default();
+        for step in steps {
+            match step {
+                Step::Save => self.put_saves(false, put.out),
+                Step::Time => {
+                    put.nano_time();
+                    let time = self.time.ok_or(Reason::Unsupported)?;
+                    put.out.store(Kind::LONG, time);
+                }
+                Step::ZeroState(n, _) => {
+                    let (kind, slot) = self.state(*n)?;
+                    put.out.zero_of(kind);
+                    put.out.store(kind, slot);
+                }
+                Step::ZeroResult(_) => {
+                    if let Some(kind) = self.result {
+                        put.out.zero_of(kind);
+                    }
+                }
+                Step::Hold(var) => {
+                    if let Some(kind) = self.kind_of(*var) {
+                        put.out.store(kind, self.last);
+                    }
+                }
+                Step::Resume(var) => {
+                    if let Some(kind) = self.kind_of(*var) {
+                        put.out.load(kind, self.last);
+                    }
+                }
+                Step::Call(call) => self.put_call(call, at_start, put)?,
+                Step::Drop(call) => put.out.pop(emit::words(&call.hook.result)),
+                Step::Store(call, var) => {
+                    put.give(call);
+                    self.store(*var, put)?;
+                }
+                // Of a hook around a body, which has a method of its own.
+                Step::Give(_) => return Err(Reason::Unsupported.into()),
+                Step::If(test, call, then) => self.put_if((*test, call), then, &mut ways, put)?,
+                Step::Return => match self.result {
+                    Some(kind) => put.out.op(kind.xreturn(), kind.words(), 0),
+                    None => put.out.op(op::RETURN, 0, 0),
+                },
             }
         }
-        for call in &self.bound.enter {
-            let (exits, decides) = match call.dest {
-                Dest::ReturnUnlessNull { exits } => (exits, op::IFNULL),
-                Dest::SkipWhen { exits } => (exits, op::IFEQ),
-                _ => {
-                    self.call(call, true, put)?;
-                    continue;
-                }
-            };
-            self.put_call(call, true, put)?;
-            let is_null = decides == op::IFNULL;
-            if is_null {
+        Ok(ways)
+    }
+
+    fn put_if(
+        &self,
+        (test, call): (Test, &Call),
+        then: &[Step<'_>],
+        ways: &mut Ways,
+        put: &mut Put<'_, '_>,
+    ) -> Attempt<()> {
+        let decides = match test {
+            Test::NotNull => {
                 put.out.store(Kind::REFERENCE, self.last);
                 put.out.load(Kind::REFERENCE, self.last);
+                op::IFNULL
             }
-            let jump = put.out.jump(decides, 1);
-            match self.result {
-                Some(kind) if is_null => put.out.load(kind, self.last),
-                Some(kind) => put.out.zero_of(kind),
-                None => {}
+            Test::True => op::IFEQ,
+            Test::Ended(otherwise) => {
+                let called = put.out.len() - CALL_LEN;
+                let behind = put.out.len();
+                put.give(call);
+                self.put(then, false, put)?;
+                if otherwise == Otherwise::GoesOn {
+                    ways.goes_on.push([called, behind, put.out.len()]);
+                    put.out.restart(1);
+                } else {
+                    ways.ends = true;
+                }
+                return Ok(());
             }
-            self.put_end(self.bound.last_exits(exits), put)?;
-            put.out.land(jump).ok_or(Reason::CodeTooLarge)?;
-            joins.push(put.out.len());
-        }
-        Ok(joins)
-    }
-
-    /// The method returns what is on the stack, with these exit hooks.
-    fn put_end(&self, exits: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
-        self.put_exit(exits, put)?;
-        match self.result {
-            Some(kind) => put.out.op(kind.xreturn(), kind.words(), 0),
-            None => put.out.op(op::RETURN, 0, 0),
-        }
+        };
+        let jump = put.out.jump(decides, 1);
+        self.put(then, false, put)?;
+        put.out.land(jump).ok_or(Reason::CodeTooLarge)?;
+        ways.joins.push(put.out.len());
         Ok(())
     }
 
-    /// What comes at exit: in front of the pair's hook, or behind it.
-    pub fn put_exit(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
-        let changes = calls.iter().any(|call| call.dest == Dest::Result);
-        let result = self.result;
-        let result = result.filter(|_| changes || takes(calls, |s| *s == Source::Result));
-        if let Some(kind) = result {
-            put.out.store(kind, self.last);
+    /// How the result or an exception is loaded and stored.
+    fn kind_of(&self, var: Var) -> Option<Kind> {
+        match var {
+            Var::Result => self.result,
+            _ => Some(Kind::REFERENCE),
         }
-        (calls.iter()).try_for_each(|call| self.call(call, false, put))?;
-        if let Some(kind) = result {
-            put.out.load(kind, self.last);
-        }
-        Ok(())
     }
 
-    /// The same at exception; the exception is on the stack before and after, unless it has ended.
-    pub fn put_exception(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<Ends> {
-        let mut ends = Ends::default();
-        if calls.is_empty() {
-            return Ok(ends);
-        }
-        put.out.store(Kind::REFERENCE, self.last);
-        for (n, call) in calls.iter().enumerate() {
-            let Dest::Ends { exits } = call.dest else {
-                self.call(call, false, put)?;
-                continue;
-            };
-            self.put_call(call, false, put)?;
-            let called = put.out.len() - CALL_LEN;
-            let behind = put.out.len();
-            put.give(call);
-            self.put_end(self.bound.last_exits(exits), put)?;
-            if call.adapter.is_none() || n + 1 == calls.len() {
-                ends.always = true;
-                return Ok(ends);
-            }
-            ends.goes_on.push([called, behind, put.out.len()]);
-            put.out.restart(1);
-            put.out.store(Kind::REFERENCE, self.last);
-        }
-        put.out.load(Kind::REFERENCE, self.last);
-        Ok(ends)
+    fn state(&self, n: u16) -> Attempt<(Kind, u16)> {
+        let state = self.states.get(usize::from(n));
+        Ok(*state.ok_or(Reason::Unsupported)?)
     }
 
-    fn call(&self, call: &Call, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
-        self.put_call(call, at_start, put)?;
-        if call.given.is_some() {
-            put.give(call);
-        }
-        match call.dest {
-            Dest::Drop => put.out.pop(emit::words(&call.hook.result)),
-            Dest::Arg(n) => {
+    fn store(&self, var: Var, put: &mut Put<'_, '_>) -> Attempt<()> {
+        match var {
+            Var::Arg(n) => {
                 let n = usize::from(n) + usize::from(!self.is_static);
                 let value = self.values.get(n).ok_or(Reason::Unsupported)?;
                 // Its variable may be another one's by now.
@@ -435,20 +420,13 @@ impl<'f> Own<'f> {
                     put.out.store(value.kind, saved);
                 }
             }
-            Dest::Result => put
-                .out
-                .store(self.result.ok_or(Reason::Unsupported)?, self.last),
-            Dest::Throw => put.out.store(Kind::REFERENCE, self.last),
-            // Their callers know what comes behind them.
-            Dest::Returned
-            | Dest::Ends { .. }
-            | Dest::ReturnUnlessNull { .. }
-            | Dest::SkipWhen { .. } => {
-                return Err(Reason::Unsupported.into());
-            }
-            Dest::State(n) => {
-                let (kind, slot) = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
+            Var::State(n) => {
+                let (kind, slot) = self.state(n)?;
                 put.out.store(kind, slot);
+            }
+            Var::Result | Var::Exception => {
+                let kind = self.kind_of(var).ok_or(Reason::Unsupported)?;
+                put.out.store(kind, self.last);
             }
         }
         Ok(())
@@ -517,10 +495,7 @@ impl<'f> Own<'f> {
                 .load(self.result.ok_or(Reason::Unsupported)?, self.last),
             Source::Exception => put.out.load(Kind::REFERENCE, self.last),
             Source::State(n) => {
-                let (kind, slot) = *self
-                    .states
-                    .get(usize::from(*n))
-                    .ok_or(Reason::Unsupported)?;
+                let (kind, slot) = self.state(*n)?;
                 put.out.load(kind, slot);
             }
             Source::Duration => {
@@ -584,11 +559,13 @@ impl Own<'_> {
 /// Bytes of a call.
 const CALL_LEN: u32 = 3;
 
-/// What becomes of an exception that hooks may end.
+/// Where steps branch to.
 #[derive(Default)]
-pub(super) struct Ends {
-    /// It never comes to the end of the hooks.
-    pub always: bool,
+pub(super) struct Ways {
+    /// Where hooks that leave the body out go on.
+    pub joins: Vec<u32>,
+    /// An exception never comes to the end of the steps.
+    pub ends: bool,
     /// The call that ends it (from, to), and where the exception goes on if that throws it: the handler begins there.
     pub goes_on: Vec<[u32; 3]>,
 }

@@ -2,7 +2,7 @@
 
 use crate::aspect::bind::binder::Binder;
 use crate::aspect::bind::call::Hook;
-use crate::aspect::bind::ty::Language;
+use crate::aspect::bind::ty::Target;
 use crate::aspect::joinpoint::Visitor;
 use crate::aspect::plan::{self, BaseOf, Plan, Planner};
 use crate::aspect::pointcut::ArtifactMatcher;
@@ -43,14 +43,14 @@ pub(crate) fn plan(
                 catalog: own.catalogs.of(scanned.code),
                 hierarchy: cx.hierarchy,
                 may_reach: &may_reach,
-                language: match scanned.code {
-                    Code::Assembly => Language::CSharp,
-                    Code::Class | Code::Dex => Language::Java,
+                target: match scanned.code {
+                    Code::Class => Target::Jvm,
+                    Code::Dex => Target::Dex,
+                    Code::Assembly => Target::DotNet,
                 },
             },
             artifact: matcher.artifact(),
             adapters: scanned.adapters,
-            is_dex: scanned.code == Code::Dex,
         });
     }
     scan(&mut planner)?;

@@ -66,11 +66,11 @@ impl Binding<'_> {
                 "a static initialiser cannot be left out".into(),
                 help("leave it out with `exclude`, or by `proceed?`"),
             )),
-            _ if subject.is_async && self.binder.language == Language::Java => Some((
+            _ if subject.is_async && self.binder.target.language() == Language::Java => Some((
                 "a method that ends later is not run by `proceed` yet".into(),
                 help("leave it out with `exclude`, or by `proceed?`"),
             )),
-            _ if words > MOST_KEPT && self.binder.language == Language::Java => Some((
+            _ if words > MOST_KEPT && self.binder.target.language() == Language::Java => Some((
                 format!("nothing keeps more than {MOST_KEPT} words of arguments for `proceed`"),
                 help("leave it out with `exclude`, or by `proceed?`"),
             )),
@@ -123,7 +123,7 @@ impl Binding<'_> {
 
     fn function(&self, ty: &Ty) -> Result<Function, Unfit> {
         let above = &self.binder.hierarchy.supertypes;
-        if let (Ty::Named(named), Language::CSharp) = (ty, self.binder.language) {
+        if let (Ty::Named(named), Language::CSharp) = (ty, self.binder.target.language()) {
             let is_known = |name: &str| above.contains_key(name);
             return delegate(self.binder.catalog.interfaces(), &is_known, named);
         }
@@ -167,7 +167,7 @@ impl Binding<'_> {
             let types: Vec<String> = types.map(|ty| self.shown_type(ty)).collect();
             types.join(", ")
         };
-        let is_java = self.binder.language == Language::Java;
+        let is_java = self.binder.target.language() == Language::Java;
         let (title, help) = match self.function(ty) {
             Err(Unfit::Unknown) => (
                 format!("nothing says which method {} has", article(&shown)),

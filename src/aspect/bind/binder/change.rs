@@ -64,7 +64,7 @@ impl Binding<'_> {
 
     /// Whether a hook's result says nothing of its type, and is cast (JVM, dex).
     fn is_erased(&self, gives: &Ty, wanted: &Ty) -> bool {
-        self.binder.language == Language::Java && is_object(gives) && wanted.is_reference()
+        self.binder.target.language() == Language::Java && is_object(gives) && wanted.is_reference()
     }
 
     fn target(&self, written: &OwnHook, exits: u16) -> Result<Option<Target>, Misfit> {
@@ -225,7 +225,7 @@ impl Binding<'_> {
         });
         let words = |ty: &Ty| 1 + usize::from(matches!(ty, Ty::Prim(Prim::I64 | Prim::F64)));
         let taken: usize = call.hook.parameters.iter().chain([&from]).map(words).sum();
-        if self.binder.language == Language::Java && taken > MOST {
+        if self.binder.target.language() == Language::Java && taken > MOST {
             return Err(self.complains(
                 written.name.clone(),
                 "a guarded hook that changes a value takes one operand less".into(),

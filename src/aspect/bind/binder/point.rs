@@ -305,6 +305,7 @@ impl Binder<'_> {
             redirect_class(subject.adapters, &callee, parts, false, Some(&placed))
         });
         Ok(Redirect {
+            target: self.target,
             callee,
             class,
             replace,
@@ -325,14 +326,16 @@ impl Binder<'_> {
             self.catalog.declared(spelt).is_some() || self.hierarchy.above(spelt).is_some()
         };
         let spelt = spellings(name).find(is_known);
-        let spelt = spelt.unwrap_or_else(|| match self.language {
+        let spelt = spelt.unwrap_or_else(|| match self.target.language() {
             Language::Java => name.replace('.', "/"),
             Language::CSharp => name.to_owned(),
         });
         match self.catalog.declared(&spelt) {
-            Some(declared) if !declared.is_public && self.language == Language::Java => Err(
-                format!("`{name}` is not public: what looks for it is in another package"),
-            ),
+            Some(declared) if !declared.is_public && self.target.language() == Language::Java => {
+                Err(format!(
+                    "`{name}` is not public: what looks for it is in another package"
+                ))
+            }
             _ => Ok(Some(Ty::class(&spelt))),
         }
     }

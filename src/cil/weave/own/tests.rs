@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::call::{
-    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
+    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Role, Source,
 };
 use crate::aspect::bind::functional::Function;
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
@@ -68,6 +68,7 @@ fn same(source: Source, ty: Ty) -> Operand {
 /// A call of `Acme.Log.NAME` whose parameters are what the operands become.
 fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest) -> Call {
     Call {
+        role: Role::Hook,
         hook: Arc::new(Hook {
             owner: named("Acme.Log", LIBRARY),
             owner_is_interface: false,
@@ -859,6 +860,49 @@ fn a_state_is_zero_where_its_hook_did_not_run() {
     assert!(code.iter().zip(&set).all(is_set), "{code:?}");
 }
 
+/// What gives a part of a value has a result, which is kept.
+#[test]
+fn only_a_call_that_records_is_left_out_where_a_reference_is_null() {
+    let tests = |bytes: &[u8]| -> usize {
+        let image = Image::parse(bytes).unwrap();
+        let rows = image.metadata.tables.iter(table::METHOD_DEF);
+        let bodies = rows.filter_map(|row| image.body(row.get(column::method_def::RVA)).ok());
+        let tests = bodies.map(|(_, body)| text(&body).matches("brfalse").count());
+        tests.sum()
+    };
+    let added = |role: Role| {
+        let bind = |_: &str, _: &str, signature: &Signature| {
+            let (n, ty) = (0..).zip(&signature.parameters).find_map(|(n, p)| {
+                let Ty::ByRef(inner) = &p.ty else {
+                    return None;
+                };
+                matches!(**inner, Ty::Prim(_)).then(|| (n, p.ty.clone()))
+            })?;
+            let (result, dest) = match role {
+                Role::Value => (Ty::Void, Dest::Drop),
+                _ => (object(), Dest::State(0)),
+            };
+            let value = operand(Source::Arg(n), ty, Convert::LoadBox, object());
+            Some(Bound {
+                enter: [Call {
+                    role,
+                    ..call("First", vec![value], result, dest)
+                }]
+                .into(),
+                keep: Keep {
+                    states: [object()].into(),
+                    ..Keep::default()
+                },
+                ..Bound::default()
+            })
+        };
+        let (out, _) = woven((SHAPES, None), Advice::default(), 99, &bind);
+        tests(&out.image) - tests(SHAPES)
+    };
+    assert!(added(Role::Value) > 0);
+    assert_eq!(added(Role::Part), 0);
+}
+
 #[test]
 fn sorted_tables_stay_so_whatever_the_header_says() {
     /// The tables that are sorted (II.24.2.6).
@@ -986,7 +1030,7 @@ fn is_ref_struct(ty: &Ty) -> bool {
 }
 
 /// Whether the JIT may inline a method's body, once hooks of this owner are around it.
-fn is_inlined(owner: &str) -> Vec<(String, bool)> {
+fn is_inlined((owner, role): (&str, Role)) -> Vec<(String, bool)> {
     let hook = |name: &str, operands, result, dest| {
         let call = call(name, operands, result, dest);
         let hook = Hook {
@@ -994,6 +1038,7 @@ fn is_inlined(owner: &str) -> Vec<(String, bool)> {
             ..(*call.hook).clone()
         };
         Call {
+            role,
             hook: Arc::new(hook),
             ..call
         }
@@ -1047,7 +1092,8 @@ fn is_inlined(owner: &str) -> Vec<(String, bool)> {
 
 #[test]
 fn what_can_be_switched_is_not_inlined() {
-    let (plain, switched) = (is_inlined("Acme.Log"), is_inlined("Weave.Runtime.Switched"));
+    let plain = is_inlined(("Acme.Log", Role::Hook));
+    let switched = is_inlined(("Weave.Runtime.Switched", Role::Switch));
     let changed: Vec<_> = plain
         .iter()
         .zip(&switched)
