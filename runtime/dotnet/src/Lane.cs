@@ -152,7 +152,7 @@ namespace Weave.Runtime
         {
             this.store = store;
             ThreadNumber = number;
-            seed = unchecked((uint)number * 0x9E3779B9); // numbers that follow one another lie evenly
+            seed = First(store.Draws, number);
             CpuClock = Posix.ThreadClock();
             Thread = new WeakReference<Thread>(thread);
             thrown = new WeakReference<Exception>(null);
@@ -261,6 +261,18 @@ namespace Weave.Runtime
             catch (Exception) // no memory
             {
                 return false;
+            }
+        }
+
+        /// <summary>What the draws of a thread begin with, never 0 (one step of splitmix64).</summary>
+        private static uint First(ulong draws, int number)
+        {
+            unchecked
+            {
+                ulong mixed = draws + (ulong)number * 0x9E3779B97F4A7C15;
+                mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9;
+                mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB;
+                return (uint)(mixed ^ mixed >> 31) | 1;
             }
         }
 

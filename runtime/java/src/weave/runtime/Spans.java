@@ -8,7 +8,7 @@ public final class Spans {
     /** OpenTelemetry's number of what begins for another process. */
     static final int SERVER = 2;
     /** The state of a call that is the context of what runs below it, and is not recorded. */
-    static final int QUIET = 7;
+    static final int QUIET = 5;
     /** Which header {@link #header} gives. */
     private static final int TRACESTATE = 1;
     private static final int BAGGAGE = 2;
