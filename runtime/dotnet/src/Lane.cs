@@ -264,16 +264,14 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>What the draws of a thread begin with, never 0 (one step of splitmix64).</summary>
+        /// <summary>
+        /// What the draws of a thread begin with, never 0. Those of numbers that follow one another lie evenly, from a place on that is the
+        /// process's.
+        /// </summary>
         private static uint First(ulong draws, int number)
         {
-            unchecked
-            {
-                ulong mixed = draws + (ulong)number * 0x9E3779B97F4A7C15;
-                mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9;
-                mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB;
-                return (uint)(mixed ^ mixed >> 31) | 1;
-            }
+            uint seed = unchecked((uint)(draws >> 32 ^ draws) * 0x9E3779B1 + (uint)number * 0x9E3779B9);
+            return seed == 0 ? 1 : seed;
         }
 
         private int OneOf(int number)

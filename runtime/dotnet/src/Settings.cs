@@ -133,7 +133,16 @@ namespace Weave.Runtime
         {
             string value = Get("weave.trace.seed");
             long number = value == null ? -1 : ToNumber(value);
-            return number >= 0 ? (ulong)number : BitConverter.ToUInt64(Guid.NewGuid().ToByteArray(), 8);
+            if (number >= 0)
+            {
+                return (ulong)number;
+            }
+            ulong mixed = 0;
+            foreach (byte b in RequestFile.NewNonce())
+            {
+                mixed = unchecked(mixed * 0x100000001B3 ^ b);
+            }
+            return mixed;
         }
 
         /// <summary>Which of these make no sense, as a sentence, or null.</summary>

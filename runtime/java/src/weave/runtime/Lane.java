@@ -141,12 +141,10 @@ final class Lane extends Cursor {
         this.seed = first(store.draws, number);
     }
 
-    /** What the draws of a thread begin with, never 0 (one step of splitmix64). */
+    /** What the draws of a thread begin with, never 0. Those of numbers that follow one another lie evenly, from a place on that is the process's. */
     private static int first(long draws, int number) {
-        long mixed = draws + number * 0x9E37_79B9_7F4A_7C15L;
-        mixed = (mixed ^ mixed >>> 30) * 0xBF58_476D_1CE4_E5B9L;
-        mixed = (mixed ^ mixed >>> 27) * 0x94D0_49BB_1331_11EBL;
-        return (int) (mixed ^ mixed >>> 31) | 1;
+        int seed = (int) (draws >>> 32 ^ draws) * 0x9E37_79B1 + number * 0x9E37_79B9;
+        return seed == 0 ? 1 : seed;
     }
 
     private static AtomicIntegerFieldUpdater<Lane> told(String field) {
