@@ -1372,6 +1372,7 @@ def test_sampled_anew_in_each_process(folder):
     """Each process takes other calls, unless a seed says which."""
     drawn = []
     for seed in {"WEAVE_TRACE_SEED": "1"}, {"WEAVE_TRACE_SEED": "1"}, {"WEAVE_TRACE_SEED": "2"}, {}, {}:
+        (folder / "t.wtrace").unlink(missing_ok=True)
         with SwitchedProcess(folder, symbols=SAMPLED, **seed) as p:
             p.tell("trees 503")
             threads = p.end().threads
