@@ -82,7 +82,7 @@ def measure(name, modes, rounds, busy, folder):
 def body():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=PROGRAMS)
-    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--modes", default="off,level,auto")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--busy", type=int, default=0)
     args = parser.parse_args()

@@ -740,7 +740,10 @@ impl Analyzer {
             n => format!(", and {} more", count(n as u64)),
         };
         (!named.is_empty()).then(|| {
-            format!("left out, so that their calls are more than those shown (+): {}{more}", named.join(", "))
+            format!(
+                "left out, so that their calls are more than those shown (+): {}{more}",
+                named.join(", ")
+            )
         })
     }
 

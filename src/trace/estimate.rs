@@ -103,7 +103,11 @@ mod tests {
             width += (high - low) as f64 / all as f64;
         }
         assert!(held >= 90, "{held} of 100");
-        assert!(width / 100.0 < 1.2, "limits that say nothing: {}", width / 100.0);
+        assert!(
+            width / 100.0 < 1.2,
+            "limits that say nothing: {}",
+            width / 100.0
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Replays threads: the records of each, in order, paired into calls ("Pairing" of the format).
 
-use super::estimate::Estimate;
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::estimate::Estimate;
 use super::file::{Segment, Trace};
 use super::format::{
     CallKind, Decoder, Escape, LOGICAL_FIRST, Record, SpanContext, VALUE_OF_ENTRY,

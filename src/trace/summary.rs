@@ -1,9 +1,9 @@
 //! What all calls of a method add up to.
 
-use super::control::Less;
-use super::estimate::Estimate;
 use super::aggregates::{Aggregate, Buckets};
 use super::call::{Call, Outcome, Scaled};
+use super::control::Less;
+use super::estimate::Estimate;
 use super::logical::LogicalCall;
 use hdrhistogram::Histogram;
 

@@ -51,8 +51,7 @@ impl Aspect {
 
     /// The level from which on its methods are on, if they can be switched.
     pub fn on_from(&self) -> Option<Level> {
-        self.is_switchable()
-            .then(|| self.level.unwrap_or_default())
+        self.is_switchable().then(|| self.level.unwrap_or_default())
     }
 
     /// Whether its methods can be switched while the program runs.

@@ -37,7 +37,13 @@ pub(crate) fn unmarked<'b>(
     for body in bodies.filter(|body| body.has_handler && !body.apart && body.method <= count) {
         let row = tables.row(table::METHOD_DEF, body.method)?;
         if row.get(column::method_def::IMPL_FLAGS) & impl_flag::AGGRESSIVE_INLINING != 0 {
-            marked.insert(body.method, Marked { handlers: 1, ..Marked::default() });
+            marked.insert(
+                body.method,
+                Marked {
+                    handlers: 1,
+                    ..Marked::default()
+                },
+            );
         }
     }
     for caller in marked.keys().copied().collect::<Vec<_>>() {

@@ -431,19 +431,31 @@ fn levels_are_kept() {
     let levels: Vec<_> = (after.aspects.iter().map(|a| (&*a.name, a.level))).collect();
     assert_eq!(
         levels[2..],
-        [("aggregated", None), ("aggregated-debug", Some(Level::Debug))]
+        [
+            ("aggregated", None),
+            ("aggregated-debug", Some(Level::Debug))
+        ]
     );
     // A method that another aspect takes always is always on.
     let both = rules.replace("!tiny", "*");
     let (_, result, file) = run_in("--write FILE --count", None, Some(&both));
     result.unwrap();
     let file = file.unwrap();
-    assert!(file.contains("\"counted\"") && !file.contains("counted-debug"), "{file}");
+    assert!(
+        file.contains("\"counted\"") && !file.contains("counted-debug"),
+        "{file}"
+    );
     // One of our name with another level is not ours.
-    let other = format!("{rules}{}mode = \"count\"\n{debug}", aspect("counted", "x", ""));
+    let other = format!(
+        "{rules}{}mode = \"count\"\n{debug}",
+        aspect("counted", "x", "")
+    );
     let (_, result, _) = run_in("--write FILE --count", None, Some(&other));
     let message = result.unwrap_err().to_string();
-    assert!(message.contains("the aspect `counted` has another `level`"), "{message}");
+    assert!(
+        message.contains("the aspect `counted` has another `level`"),
+        "{message}"
+    );
 }
 
 /// A few calls of a busy machine, which lost their processor in the middle, keep no method.
@@ -452,7 +464,8 @@ fn a_call_that_was_disturbed_keeps_no_method() {
     let pairs = |count: u64, ns: u64, first: Chunk| {
         (0..count).fold(first, |chunk, _| chunk.enter(30, 2).exit(ns, 2))
     };
-    let mut trace = TraceBuilder::new("java -jar shop.jar", 4711, 100_000_000).symbols(&map(), 60, &[]);
+    let mut trace =
+        TraceBuilder::new("java -jar shop.jar", 4711, 100_000_000).symbols(&map(), 60, &[]);
     for segment in 0..3 {
         let chunk = Chunk::records(1, segment, u64::from(segment) * 300_000);
         trace = trace.push(pairs(FILL, 25, chunk.thread(1, 0, "main")));
