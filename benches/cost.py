@@ -69,10 +69,10 @@ def measure(name, modes, rounds, busy, folder):
                 ms, result = done.stdout.split()
                 used.setdefault((version, mode), []).append(int(ms))
                 told.add(result)
-    for (version, mode), all_ms in used.items():
-        ratio = statistics.median(all_ms) / statistics.median(used[version, "unwoven"])
-        goal = f" (goal {GOALS[mode]})" if mode in GOALS else ""
-        print(f"{name}, JDK {version}, {mode}: median {statistics.median(all_ms):.0f} ms of {all_ms}, {ratio:.2f} times{goal}", flush=True)
+                all_ms = used[version, mode]
+                ratio = statistics.median(all_ms) / statistics.median(used[version, "unwoven"])
+                goal = f" (goal {GOALS[mode]})" if mode in GOALS else ""
+                print(f"{name}, JDK {version}, {mode}: {ms} ms; median of {len(all_ms)} {ratio:.2f} times{goal}", flush=True)
     if len(told) > 1:
         print(f"FAIL {name}: the woven programs gave other results: {told}")
         return 1

@@ -1085,12 +1085,19 @@ fn what_is_marked_to_be_inlined_stays_so_within_bounds() {
     }
     let all = forced(&bytes);
     let of = |advice| {
-        let (written, _) = woven((&bytes, None), advice, usize::MAX, &|_, _, _| Some(Bound::default()));
+        let (written, _) = woven((&bytes, None), advice, usize::MAX, &|_, _, _| {
+            Some(Bound::default())
+        });
         forced(&written.image)
     };
     assert_eq!(of(Advice::ENTER), all, "without handlers");
     let kept = of(Advice::ALL);
     assert!(kept.len() < all.len(), "none lost the mark");
-    assert!(2 * kept.len() > all.len(), "{} of {}", kept.len(), all.len());
+    assert!(
+        2 * kept.len() > all.len(),
+        "{} of {}",
+        kept.len(),
+        all.len()
+    );
     assert_eq!(of(Advice::ALL), kept, "the same again");
 }
