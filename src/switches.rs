@@ -31,11 +31,16 @@ impl Level {
         let found = LEVEL_WORDS.iter().find(|(name, _)| *name == word);
         found.map(|(_, level)| *level)
     }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        LEVEL_WORDS[self as usize].0
+    }
 }
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(LEVEL_WORDS[*self as usize].0)
+        f.write_str(self.word())
     }
 }
 

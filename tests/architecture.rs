@@ -345,6 +345,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "counted",
             "tail",
             "logical",
+            "estimate",
             "replay",
             "requests",
             "request",

@@ -15,6 +15,7 @@ use crate::cil::pdb;
 use crate::cil::run::{POISONED, Run, both, gather, here};
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
 use crate::cil::warning::Warning;
+use crate::cil::weave::inlining;
 use crate::cil::weave::join::{Joined, Joiner};
 use crate::cil::weave::part::{Part, Scratch, Weaver};
 use crate::cil::weave::points;
@@ -307,12 +308,17 @@ impl<'i, 'a> Woven<'i, 'a> {
         let Joined {
             additions,
             framing,
-            parts,
+            mut parts,
             pdb,
             tail_calls,
         } = joined;
         let unsigned = additions.unsigned_references();
         let fields = &framing.fields;
+        let bodies = parts.iter().flat_map(|part| &part.bodies.list);
+        let unmarked = inlining::unmarked(image, bodies)?;
+        for body in parts.iter_mut().flat_map(|part| &mut part.bodies.list) {
+            body.unmarked = unmarked.contains(&body.method);
+        }
         let lists: Vec<_> = parts.iter().map(|part| &part.bodies.list[..]).collect();
         let (metadata, rest) = both(
             run,

@@ -19,10 +19,11 @@ use crate::error::{Error, Kind, Result};
 use crate::mapping::Mapping;
 use crate::pipeline::{Access, Output, maps_of};
 use crate::printable::printable;
+use crate::switches::Level;
 use crate::symbols::Symbol;
 use crate::trace::methods::Method;
 use crate::trace::tune::{
-    Load, PairFrom, TimeFrom, Tuning, Why, Wishes, mean, records, tune, weight,
+    Load, PairFrom, TimeFrom, Tuning, Why, Wishes, records, tune, usual, weight,
 };
 use crate::trace::units::{about, bytes, count, counted, duration, parse_duration, percent, share};
 use crate::trace::{Analysis, Analyzer, Options};
@@ -79,7 +80,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Target")]
     rate: Option<f64>,
 
-    /// Only methods with less than this in themselves a call, on average [default: three pairs of hooks]
+    /// Only methods with less than this in themselves a call, as most calls are [default: three pairs of hooks]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     below: Option<u64>,
 
@@ -234,6 +235,7 @@ struct Written {
     /// Methods that are counted or summed up from now on, and by which aspect.
     instead: usize,
     by: Option<Instead>,
+    takers: Vec<String>,
     /// The aspects that leave the methods out now.
     aspects: Vec<String>,
     /// Aspects that record and were left as they are, since they call hooks of one's own.
@@ -314,7 +316,7 @@ impl<'a> Advised<'a> {
         let rules = Rules::parse(&shown, &text)?;
         let mut wanted: Vec<Vec<&Entry>> = vec![Vec::new(); rules.aspects.len()];
         let mut own: Vec<String> = Vec::new();
-        let mut others: BTreeMap<&Entry, Kinds> = BTreeMap::new();
+        let mut others: BTreeMap<&Entry, (Option<Level>, Kinds)> = BTreeMap::new();
         let mut untaken = 0;
         for (&row, entry) in self.tuning.out.iter().zip(&self.entries) {
             let Some(symbol) = &self.symbols[row] else {
@@ -333,8 +335,15 @@ impl<'a> Advised<'a> {
                 is_taken = true;
                 wanted.push(entry);
                 if self.instead().is_some() {
-                    let kinds = others.entry(entry).or_default();
-                    *kinds = kinds.with(kinds_of(aspect, symbol));
+                    let kinds = kinds_of(aspect, symbol);
+                    others
+                        .entry(entry)
+                        .and_modify(|(level, there)| {
+                            // It is on where one of its aspects is, and always where one has no level.
+                            *level = (*level).min(aspect.on_from());
+                            *there = there.with(kinds);
+                        })
+                        .or_insert((aspect.on_from(), kinds));
                 }
             }
             untaken += usize::from(!is_taken);
@@ -346,8 +355,9 @@ impl<'a> Advised<'a> {
         own.sort_unstable();
         own.dedup();
         let others: Vec<Other<'_>> = (others.into_iter())
-            .map(|(entry, kinds)| Other {
+            .map(|(entry, (level, kinds))| Other {
                 entry,
+                level,
                 kinds: words(kinds),
             })
             .collect();
@@ -364,6 +374,7 @@ impl<'a> Advised<'a> {
             added: merged.added,
             instead: merged.instead,
             by: self.instead(),
+            takers: merged.takers,
             aspects: named.map(|(aspect, _)| aspect.name.clone()).collect(),
             own,
             untaken,
@@ -476,7 +487,7 @@ impl<'a> Advised<'a> {
                 bytes(size),
                 duration(cost),
                 about(count(stats.calls), stats.scaled.is_any()),
-                duration(mean(stats)),
+                duration(usual(stats)),
                 stats.quantile(0.99).map_or("-".to_owned(), duration),
             ];
             columns.row(
@@ -547,7 +558,7 @@ impl<'a> Advised<'a> {
             let cells = vec![
                 count(own),
                 percent(own, left),
-                duration(mean(stats)),
+                duration(usual(stats)),
                 stats.quantile(0.99).map_or("-".to_owned(), duration),
                 word(why).to_owned(),
             ];
@@ -640,11 +651,12 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
     }
     if let Some(by) = file.by.filter(|_| file.instead > 0) {
         let methods = counted(file.instead as u64, "method");
-        let (does, name) = match by {
-            Instead::Count => ("counted", file::COUNTED),
-            Instead::Aggregate => ("summed up", file::AGGREGATED),
+        let does = match by {
+            Instead::Count => "counted",
+            Instead::Aggregate => "summed up",
         };
-        writeln!(out, "{path}: {methods} {does} instead, by `{name}`.")?;
+        let by = names(&file.takers);
+        writeln!(out, "{path}: {methods} {does} instead, by {by}.")?;
     }
     if !file.own.is_empty() {
         writeln!(

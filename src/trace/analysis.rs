@@ -17,11 +17,12 @@ use super::replay::{Replay, Run, Sampled, Tally, Visitor};
 use super::roots::Roots;
 use super::summary::{Spread, Stats};
 use super::tree::Tree;
-use super::units::{count, counted};
+use super::units::{count, counted, duration};
 use super::values::Value;
 use super::window::{Part, Window};
 use crate::mapping::Mapping;
-use crate::switches::Sampling;
+use crate::printable::printable;
+use crate::switches::{Sampling, Switch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -466,13 +467,25 @@ impl Sums {
 }
 
 /// What to say of methods of which only some calls are recorded.
-fn estimates<'s>(sampled: impl Iterator<Item = &'s Sampled>) -> Vec<String> {
+fn estimates<'s>(
+    sampled: impl Iterator<Item = &'s Sampled>,
+    switches: &[(Arc<Switch>, u64)],
+) -> Vec<String> {
     let mut by_share: BTreeMap<Option<Sampling>, (u64, u64)> = BTreeMap::new();
-    for one in sampled.filter(|one| one.is_estimate) {
+    for (switch, _) in switches {
+        if switch.sample.is_some() {
+            by_share.entry(switch.sample).or_default();
+        }
+    }
+    for one in sampled {
         let (methods, calls) = by_share.entry(one.how).or_default();
-        *methods += 1;
+        if one.is_estimate {
+            *methods += 1;
+        }
         *calls = calls.saturating_add(one.calls);
     }
+    // Calls that stand for themselves alone are no estimate.
+    by_share.retain(|how, (methods, calls)| *methods > 0 || how.is_some() && *calls == 0);
     let told = by_share.into_iter().map(|(how, (methods, calls))| {
         let (are, their) = match methods {
             1 => ("is", "its"),
@@ -485,6 +498,15 @@ fn estimates<'s>(sampled: impl Iterator<Item = &'s Sampled>) -> Vec<String> {
             }
             None => String::new(),
         };
+        if methods == 0 {
+            let of = switches.iter().filter(|(switch, _)| switch.sample == how);
+            let methods = of.fold(0_u64, |sum, (_, methods)| sum.saturating_add(*methods));
+            return format!(
+                "{} of the program {} sampled{share}, and no call of them was taken: that none is here does not say that there was none",
+                counted(methods, "method"),
+                if methods == 1 { "is" } else { "are" },
+            );
+        }
         format!(
             "{} {are} sampled{share}: {their} numbers are estimates from {}",
             counted(methods, "method"),
@@ -493,6 +515,9 @@ fn estimates<'s>(sampled: impl Iterator<Item = &'s Sampled>) -> Vec<String> {
     });
     told.collect()
 }
+
+/// Methods that were left out, which a note names.
+const NAMED_LEFT_OUT: usize = 10;
 
 /// How many artifacts' names tell traces apart.
 const ARTIFACTS: usize = 3;
@@ -640,9 +665,22 @@ impl Analyzer {
             for what in control::told(trace.changes(), switches.iter().map(|(s, _)| &**s)) {
                 notes.add(|| what);
             }
+            if let Some(what) = self.lessen(trace) {
+                notes.add(|| what);
+            }
         }
-        for what in estimates(self.replay.sampled()) {
+        let switches = match trace.symbols().has_sampled() {
+            true => trace.symbols().switches(),
+            false => Vec::new(),
+        };
+        for what in estimates(self.replay.sampled().map(|(_, one)| one), &switches) {
             notes.add(|| what);
+        }
+        if self.options.looks_at_all() {
+            for (id, one) in self.replay.sampled().filter(|(_, one)| one.is_estimate) {
+                let row = self.methods.resolve(id, trace.symbols());
+                self.sums.stats_of(row).estimate.absorb(one.estimate);
+            }
         }
         for collision in trace.symbols().collisions() {
             if self.replay.saw(collision.id) {
@@ -670,6 +708,43 @@ impl Analyzer {
             missing: missing.fold(sum.overtaken, u64::saturating_add),
             notes,
         });
+    }
+
+    /// Notes which methods the program itself did not record any more; says which it left out altogether.
+    fn lessen(&mut self, trace: &Trace) -> Option<String> {
+        let mut left_out = BTreeMap::new();
+        for change in trace.changes() {
+            let control::What::Decided(less, methods) = &change.what else {
+                continue;
+            };
+            for &id in methods {
+                let row = self.methods.resolve(id, trace.symbols());
+                self.sums.stats_of(row).less.note(*less, change.time);
+                if *less == control::Less::Nothing {
+                    left_out.entry((change.time, row)).or_insert(());
+                }
+            }
+        }
+        let rows = self.methods.rows();
+        let named: Vec<String> = (left_out.keys().take(NAMED_LEFT_OUT))
+            .map(|&(time, row)| {
+                let name = match rows[row as usize].symbol() {
+                    Some(symbol) => printable(&symbol.full_name()),
+                    None => "a method without a name".to_owned(),
+                };
+                format!("{name} from {} on", duration(time))
+            })
+            .collect();
+        let more = match left_out.len().saturating_sub(NAMED_LEFT_OUT) {
+            0 => String::new(),
+            n => format!(", and {} more", count(n as u64)),
+        };
+        (!named.is_empty()).then(|| {
+            format!(
+                "left out, so that their calls are more than those shown (+): {}{more}",
+                named.join(", ")
+            )
+        })
     }
 
     /// Adds the calls that were only counted.

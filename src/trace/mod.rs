@@ -20,6 +20,7 @@ mod contexts;
 pub mod control;
 pub mod counted;
 pub mod diff;
+pub mod estimate;
 pub mod exceptions;
 pub mod export;
 pub mod file;

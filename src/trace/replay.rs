@@ -1,6 +1,7 @@
 //! Replays threads: the records of each, in order, paired into calls ("Pairing" of the format).
 
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::estimate::Estimate;
 use super::file::{Segment, Trace};
 use super::format::{
     CallKind, Decoder, Escape, LOGICAL_FIRST, Record, SPAN_BEGUN, SpanContext, VALUE_OF_ENTRY,
@@ -97,6 +98,9 @@ pub struct Tally {
     pub overtaken: u64,
 }
 
+/// In the number of a tree that is a logical call's: the numbers of the others lie below.
+const OF_CALL: u64 = 1 << 63;
+
 /// What a replay finds of a method that is sampled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampled {
@@ -106,6 +110,8 @@ pub struct Sampled {
     pub calls: u64,
     /// One of them stands for others.
     pub is_estimate: bool,
+    /// For how many they stand, tree by tree.
+    pub estimate: Estimate,
 }
 
 /// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
@@ -166,6 +172,8 @@ pub struct Run {
     /// What a SAMPLED escape said of the next enter record, or of the begin or end of a logical call: its method, and how many
     /// calls it stands for.
     taken: Option<(u32, u32)>,
+    /// The sampled tree that is open, or was open last.
+    tree: u64,
     /// Records are missing somewhere before.
     has_gap: bool,
     /// Of each open call, the time in it that does not count; empty where all does.
@@ -273,6 +281,8 @@ pub struct Replay {
     samples: bool,
     /// Its sampled methods, by id.
     sampled: FxHashMap<u32, Sampled>,
+    /// So many sampled trees of threads have begun.
+    trees: u64,
 }
 
 impl Replay {
@@ -295,6 +305,7 @@ impl Replay {
             below: FxHashSet::default(),
             samples: false,
             sampled: FxHashMap::default(),
+            trees: 0,
         }
     }
 
@@ -371,9 +382,9 @@ impl Replay {
         }
     }
 
-    /// The sampled methods of the trace at hand that were called.
-    pub fn sampled(&self) -> impl Iterator<Item = &Sampled> {
-        self.sampled.values()
+    /// The sampled methods of the trace at hand that were called, each with its id.
+    pub fn sampled(&self) -> impl Iterator<Item = (u32, &Sampled)> {
+        self.sampled.iter().map(|(&id, one)| (id, one))
     }
 
     /// Whether what is known of a thread that is not at hand has to be kept.
@@ -677,8 +688,12 @@ impl Replay {
     fn weigh(&mut self, id: u32, piece: Option<Piece>) -> (u32, u32) {
         let around = self.run.stack.last().map_or(0, |frame| frame.taken);
         let taken = self.taken(id);
-        if taken.is_some() && self.rows.contains_key(&id) {
-            self.sampled.entry(id).or_default();
+        if taken.is_some() {
+            self.trees += u64::from(piece.is_none());
+            self.run.tree = piece.map_or(self.trees, |piece| piece.call | OF_CALL);
+            if self.rows.contains_key(&id) {
+                self.sampled.entry(id).or_default();
+            }
         }
         let missing = self.missing(id);
         let known = self.sampled.get_mut(&id);
@@ -691,7 +706,10 @@ impl Replay {
             _ => (1, around),
         };
         if let Some(known) = known {
-            known.calls += u64::from(piece.is_none_or(|piece| piece.first));
+            if piece.is_none_or(|piece| piece.first) {
+                known.calls += 1;
+                known.estimate.add(self.run.tree, weight);
+            }
             known.is_estimate |= weight > 1;
         }
         (weight, taken)

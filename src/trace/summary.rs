@@ -2,6 +2,8 @@
 
 use super::aggregates::{Aggregate, Buckets};
 use super::call::{Call, Outcome, Scaled};
+use super::control::Less;
+use super::estimate::Estimate;
 use super::logical::LogicalCall;
 use hdrhistogram::Histogram;
 
@@ -44,6 +46,10 @@ pub struct Stats {
     pub logical: Logical,
     /// The share of calls that stand for others: what they add is an estimate.
     pub scaled: Scaled,
+    /// How sure that estimate is.
+    pub estimate: Estimate,
+    /// What the program itself has left of its calls, and from when on.
+    pub less: Lessened,
     durations: Durations,
     in_runs: Option<Box<InRuns>>,
 }
@@ -72,6 +78,27 @@ pub struct Spread {
     pub own_p10: u64,
     /// See `own_p10`.
     pub own_p50: u64,
+}
+
+/// From when on the program itself did not record a method's calls any more (`mode = "auto"`): the first moment of all processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lessened {
+    /// They are counted: their times are not in the numbers.
+    pub counted: Option<u64>,
+    /// Nothing of them is in the numbers.
+    pub nothing: Option<u64>,
+}
+
+impl Lessened {
+    /// A decision of a moment.
+    pub fn note(&mut self, less: Less, time: u64) {
+        let from = match less {
+            Less::Summed => return,
+            Less::Counted => &mut self.counted,
+            Less::Nothing => &mut self.nothing,
+        };
+        *from = Some(from.map_or(time, |from| from.min(time)));
+    }
 }
 
 /// What the logical calls of a method add up to, apart from what they share with ordinary ones.

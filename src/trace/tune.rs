@@ -134,6 +134,16 @@ pub fn mean(stats: &Stats) -> u64 {
     stats.own / stats.calls.max(1)
 }
 
+/// Own time of a call that nobody disturbs. Half of the calls take no longer than their median with all that they call, so a few
+/// that lost their processor in the middle do not count.
+pub fn usual(stats: &Stats) -> u64 {
+    least(mean(stats), stats)
+}
+
+fn least(mean: u64, stats: &Stats) -> u64 {
+    stats.quantile(0.5).map_or(mean, |median| mean.min(median))
+}
+
 /// Bytes and cost of so many records.
 pub fn weight(records: u64, pair: u64) -> (u64, u64) {
     let cost = u128::from(records) * u128::from(pair) / 2;
@@ -221,12 +231,12 @@ pub fn tune(
 /// What a method tells; nothing if it is noise.
 fn tells(stats: &Stats, below: u64) -> Option<Why> {
     let with_callees = below.saturating_mul(WITH_CALLEES);
-    let mean_total = stats.total / stats.calls.max(1);
+    let total = least(stats.total / stats.calls.max(1), stats);
     match () {
         () if stats.errors > 0 => Some(Why::Errors),
         () if stats.logical.calls > 0 => Some(Why::Logical),
-        () if mean(stats) >= below => Some(Why::Own),
-        () if mean_total >= with_callees => Some(Why::Callees),
+        () if usual(stats) >= below => Some(Why::Own),
+        () if total >= with_callees => Some(Why::Callees),
         () if stats.quantile(0.99).is_none_or(|p99| p99 >= with_callees) => Some(Why::Tail),
         () => None,
     }

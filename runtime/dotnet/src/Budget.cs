@@ -13,13 +13,15 @@ namespace Weave.Runtime
     {
         internal const int Interval = 100;
         private const long Second = 1000000000;
+        /// <summary>The process is to have had so much CPU between two looks: its clock may have coarse steps. After a second a look comes without.</summary>
+        private const long LeastCpu = 40000000;
         /// <summary>So many of the chunks that have become full since the last look are read.</summary>
         private const int MostChunks = 16;
         /// <summary>Fewer tell nothing.</summary>
         private const int FewestChunks = 8;
         /// <summary>The least part of the rate that is allowed, however full the trace is.</summary>
         private const double LeastRate = 0.01;
-        /// <summary>Summing up may take so many hundredths of a processor, and counting as many.</summary>
+        /// <summary>Summing up may take so many hundredths of the process's CPU, and counting as many.</summary>
         private const int Share = 3;
         /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
         private const int Summing = 15;
@@ -55,6 +57,9 @@ namespace Weave.Runtime
         private Tally countsBefore = new Tally();
         private readonly Tally times = new Tally();
         private long cost;
+        /// <summary>CPU time of the process when its chunks and its threads' tables were looked at; 0 where it was not asked for.</summary>
+        private long spent;
+        private long spentLightly;
 
         internal Budget(Store store)
         {
@@ -105,8 +110,12 @@ namespace Weave.Runtime
                 return;
             }
             looked = now;
+            long used = CpuTime();
+            // Of a process that has a part of a processor as much is allowed as that part.
+            double part = used > 0 && spent > 0 && used - spent < since ? (used - spent) / (double)since : 1;
+            spent = used;
             // The fuller the trace, the less: what was recorded is to stay in it.
-            double room = store.Room;
+            double room = store.Room * part;
             double allowed = rate * (room > LeastRate ? room : LeastRate);
             if (looks++ == 0 || (filled - past) * Format.ChunkWords * (double)Second <= allowed * since)
             {
@@ -316,6 +325,12 @@ namespace Weave.Runtime
                 lightened = 0;
                 return;
             }
+            long used = CpuTime();
+            bool knows = used > 0 && spentLightly > 0 && lightened != 0;
+            if (knows && used - spentLightly < LeastCpu && now - lightened < Second)
+            {
+                return;
+            }
             var tallies = new List<Tally>();
             var tables = new List<Sums>();
             if (!store.Live(tallies, tables))
@@ -342,7 +357,8 @@ namespace Weave.Runtime
             {
                 tallies[i].AddTo(counts);
             }
-            long since = now - lightened;
+            long since = knows ? Math.Max(used - spentLightly, LeastCpu / 4) : now - lightened;
+            spentLightly = used;
             bool first = lightened == 0;
             lightened = now;
             if (first)
@@ -353,6 +369,20 @@ namespace Weave.Runtime
             long share = since / 100 * Share;
             toLeave = Dearest(control, counts, null, countsBefore, 2, Counting, share);
             toCount = Dearest(control, sums, times, sumsBefore, 1, cost, share);
+        }
+
+        /// <summary>CPU time of the process in nanoseconds; -1 where nobody tells.</summary>
+        private static long CpuTime()
+        {
+            try
+            {
+                long ticks = Host.CpuTime();
+                return ticks < 0 ? -1 : ticks * 100;
+            }
+            catch (Exception)
+            {
+                return -1;
+            }
         }
 
         /// <summary>The other takes what comes now: it has no counts then, and its ids keep their places.</summary>

@@ -160,7 +160,7 @@ namespace Weave.Runtime
         {
             this.store = store;
             ThreadNumber = number;
-            seed = unchecked((uint)number * 0x9E3779B9); // numbers that follow one another lie evenly
+            seed = First(store.Draws, number);
             CpuClock = Posix.ThreadClock();
             Thread = new WeakReference<Thread>(thread);
             thrown = new WeakReference<Exception>(null);
@@ -270,6 +270,16 @@ namespace Weave.Runtime
             {
                 return false;
             }
+        }
+
+        /// <summary>
+        /// What the draws of a thread begin with, never 0. Those of numbers that follow one another lie evenly, from a place on that is the
+        /// process's.
+        /// </summary>
+        private static uint First(ulong draws, int number)
+        {
+            uint seed = unchecked((uint)(draws >> 32 ^ draws) * 0x9E3779B1 + (uint)number * 0x9E3779B9);
+            return seed == 0 ? 1 : seed;
         }
 
         private int OneOf(int number)

@@ -128,7 +128,24 @@ namespace Weave.Runtime
             return number < 1 || number > int.MaxValue ? -1 : number * unit;
         }
 
-        /// <summary>Which of these two make no sense, as a sentence, or null.</summary>
+        /// <summary>What draws of sampled calls begin with: in each process something else, unless it is set.</summary>
+        internal static ulong Seed()
+        {
+            string value = Get("weave.trace.seed");
+            long number = value == null ? -1 : ToNumber(value);
+            if (number >= 0)
+            {
+                return (ulong)number;
+            }
+            ulong mixed = 0;
+            foreach (byte b in RequestFile.NewNonce())
+            {
+                mixed = unchecked(mixed * 0x100000001B3 ^ b);
+            }
+            return mixed;
+        }
+
+        /// <summary>Which of these make no sense, as a sentence, or null.</summary>
         internal static string Complaints()
         {
             string level = Get("weave.level");
@@ -136,6 +153,11 @@ namespace Weave.Runtime
             if (level != null && Level(level, -1) < 0)
             {
                 return "weave.level: \"" + level + "\" is not error, info or debug; " + Levels[Info] + " is used";
+            }
+            string seed = Get("weave.trace.seed");
+            if (seed != null && ToNumber(seed) < 0)
+            {
+                return "weave.trace.seed: \"" + seed + "\" is not a number from 0 on; another in each process is used";
             }
             return rate == null || ToRate(rate) >= 0 ? null
                 : "weave.trace.rate: \"" + rate + "\" is not off or a number of records a second, such as 500k; 1000000 is used";

@@ -74,6 +74,8 @@ namespace Weave.Runtime
 
         /// <summary>Only who can read the trace knows it.</summary>
         internal readonly byte[] Nonce;
+        /// <summary>What draws of sampled calls begin with: processes of a fleet take different ones.</summary>
+        internal readonly ulong Draws = Settings.Seed();
 
         internal Store(TraceFile file, Settings settings, long pid, string command)
         {

@@ -1368,6 +1368,22 @@ def test_sampled_trees(folder):
     assert len(phases) > 1, "threads do not begin at the same call"
 
 
+def test_sampled_anew_in_each_process(folder):
+    """Each process takes other calls, unless a seed says which."""
+    drawn = []
+    for seed in {"WEAVE_TRACE_SEED": "1"}, {"WEAVE_TRACE_SEED": "1"}, {"WEAVE_TRACE_SEED": "2"}, {}, {}:
+        (folder / "t.wtrace").unlink(missing_ok=True)
+        with SwitchedProcess(folder, symbols=SAMPLED, **seed) as p:
+            p.tell("trees 503")
+            threads = p.end().threads
+        drawn.append({number: which for number, thread in threads.items()
+                      if (which := [v.value for e, values in thread.valued() for v in values if (e.kind, e.id) == (ENTER, 30)])})
+    for one, other, same in (0, 1, True), (0, 2, False), (3, 4, False):
+        both = drawn[one].keys() & drawn[other].keys()
+        assert len(both) >= 3, f"threads {both}"
+        equal([same] * len(both), [drawn[one][number] == drawn[other][number] for number in sorted(both)], f"the same calls, {one} and {other}")
+
+
 def test_sampled_in_short_threads_and_in_turns(folder):
     with SwitchedProcess(folder, symbols=SAMPLED) as p:
         p.tell("shortly 30 1000")

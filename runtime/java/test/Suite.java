@@ -14,6 +14,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import weave.runtime.Sql;
@@ -81,6 +83,7 @@ public final class Suite {
         test("switched by strangers", Suite::switchedHostile);
         test("level at the start", Suite::switchedLevel);
         test("sampled, tree by tree", Suite::sampled);
+        test("sampled anew in each process", Suite::sampledSeed);
         test("sampled while it is switched", Suite::sampledSwitched);
         test("sampled and switched under load", Suite::sampledOften);
         test("sampled by the second", Suite::sampledSecond);
@@ -1397,6 +1400,33 @@ public final class Suite {
                 long requests = (long) threads * n;
                 check(trees * 10 > requests / 2 && trees * 10 < 2 * requests, trees + " of " + requests);
                 check(n < 100 || Math.min(by[0], by[1]) * 3 > trees, by[0] + " and " + by[1]);
+            }
+        }
+    }
+
+    /** Each process takes other calls, unless a seed says which. */
+    private static void sampledSeed(Path folder) throws Exception {
+        List<Map<Integer, List<String>>> drawn = new ArrayList<>();
+        for (String seed : new String[] {"-Dweave.trace.seed=1", "-Dweave.trace.seed=1", "-Dweave.trace.seed=2", "-Da=b", "-Da=b"}) {
+            Files.deleteIfExists(folder.resolve("t.wtrace"));
+            try (Controlled p = new Controlled(folder, seed)) {
+                p.tell("requests 500");
+                Map<Integer, List<String>> of = new TreeMap<>();
+                p.end().threads.forEach((number, thread) -> {
+                    if (thread.name != null && thread.name.startsWith("requests")) {
+                        of.put(number, told(thread));
+                    }
+                });
+                drawn.add(of);
+            }
+        }
+        for (int other : new int[] {1, 2, 4}) {
+            Map<Integer, List<String>> one = drawn.get(other == 4 ? 3 : 0);
+            Set<Integer> both = new TreeSet<>(one.keySet());
+            both.retainAll(drawn.get(other).keySet());
+            check(both.size() >= 3, "threads " + both);
+            for (int number : both) {
+                equal(other == 1, one.get(number).equals(drawn.get(other).get(number)), "the same calls of thread " + number + ", run " + other);
             }
         }
     }

@@ -49,6 +49,11 @@ impl Aspect {
         at.is_some_and(|at| at.kind == PointKind::Call)
     }
 
+    /// The level from which on its methods are on, if they can be switched.
+    pub fn on_from(&self) -> Option<Level> {
+        self.is_switchable().then(|| self.level.unwrap_or_default())
+    }
+
     /// Whether its methods can be switched while the program runs.
     pub fn is_switchable(&self) -> bool {
         let said = self.level.is_some() || self.auto.is_some() || self.sample.is_some();

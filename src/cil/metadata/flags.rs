@@ -41,6 +41,7 @@ pub mod impl_flag {
     pub const IL: u32 = 0;
     pub const NATIVE: u32 = 1;
     pub const NO_INLINING: u32 = 0x8;
+    pub const AGGRESSIVE_INLINING: u32 = 0x100;
     /// What the JIT does with the code: it is not inlined, not optimised, optimised at once, or inlined.
     pub const OF_CODE: u32 = 0x8 | 0x40 | 0x100 | 0x200;
     /// Only one thread at a time runs it.

@@ -27,24 +27,28 @@ pub struct Rebuilt<'a> {
 }
 
 impl Rebuilt<'_> {
-    /// Gives methods' bodies (of a row, at an address) other addresses, and says of some that they are not to be inlined, or that the
-    /// runtime does not suspend them.
-    pub fn set_bodies(&mut self, bodies: impl Iterator<Item = (u32, u32, [bool; 2])>) {
+    /// Gives methods' bodies (of a row, at an address) other addresses, and says of some that they are not to be inlined, or not
+    /// whatever it takes, or that the runtime does not suspend them.
+    pub fn set_bodies(&mut self, bodies: impl Iterator<Item = (u32, u32, [bool; 3])>) {
         let (old, count, new, format) = self.methods;
         let column = usize::from(format.offsets[column::method_def::RVA]);
         let flags = usize::from(format.offsets[column::method_def::IMPL_FLAGS]);
         let mut added = Vec::new();
         let rows = self.pieces.owned(old);
-        let put = |rows: &mut [u8], row: usize, rva: u32, [apart, unsuspended]: [bool; 2]| {
-            let at = row * format.row_size();
-            rows[at + column..at + column + 4].copy_from_slice(&rva.to_le_bytes());
-            if apart {
-                rows[at + flags] |= impl_flag::NO_INLINING as u8;
-            }
-            if unsuspended {
-                rows[at + flags + 1] &= !((impl_flag::ASYNC >> 8) as u8);
-            }
-        };
+        let put =
+            |rows: &mut [u8], row: usize, rva: u32, [apart, unmarked, unsuspended]: [bool; 3]| {
+                let at = row * format.row_size();
+                rows[at + column..at + column + 4].copy_from_slice(&rva.to_le_bytes());
+                if apart {
+                    rows[at + flags] |= impl_flag::NO_INLINING as u8;
+                }
+                if unmarked {
+                    rows[at + flags + 1] &= !((impl_flag::AGGRESSIVE_INLINING >> 8) as u8);
+                }
+                if unsuspended {
+                    rows[at + flags + 1] &= !((impl_flag::ASYNC >> 8) as u8);
+                }
+            };
         for (method, rva, changes) in bodies {
             match (method as usize - 1).checked_sub(count) {
                 None => put(rows, method as usize - 1, rva, changes),

@@ -16,8 +16,12 @@ pub(crate) struct NewBody {
     pub old_len: u32,
     /// Its offset in the output, once that is known.
     pub at: u32,
+    /// It has a handler for the recorded pair or for hooks.
+    pub has_handler: bool,
     /// The JIT is not to inline it.
     pub apart: bool,
+    /// It loses the mark `AggressiveInlining`.
+    pub unmarked: bool,
     /// The runtime suspends the method no longer: what was its body is another method.
     pub unsuspended: bool,
 }

@@ -8,6 +8,7 @@ pub(crate) mod code;
 pub(crate) mod completion;
 pub mod constructor;
 pub(crate) mod import;
+pub(crate) mod inlining;
 pub mod join;
 pub mod ordinary;
 pub(crate) mod own;

@@ -941,7 +941,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }
             false => None,
         };
-        let apart = !recipe.error.is_empty() && bound.is_some_and(|b| b.switched().is_some());
+        let has_handler = !recipe.error.is_empty();
+        let apart = bound.is_some_and(|b| b.switched().is_some());
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
             Some(frame) => {
@@ -957,8 +958,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 let signatures = &mut self.signatures(part);
                 let rewritten = rewrite.rewrite_with(body, how, signatures, &mut bodies.bytes)?;
                 scratch.add_body(new, start);
-                if apart {
-                    scratch.keep_apart();
+                if has_handler {
+                    scratch.has_handler(apart);
                 }
                 if rewritten.locals != body.locals || opened.is_made() && rewritten.locals != 0 {
                     part.tokens
@@ -1158,16 +1159,19 @@ impl Scratch {
             len: (self.bodies.bytes.len() - start) as u32,
             old_len,
             at: 0,
+            has_handler: false,
             apart: false,
+            unmarked: false,
             unsuspended: false,
         });
     }
 
-    /// The JIT is not to inline the method whose body was added last. From .NET 10 on it inlines methods with handlers,
-    /// and takes seconds for one into which many of them go.
-    fn keep_apart(&mut self) {
+    /// The method whose body was added last has a handler. `apart`: the JIT is not to inline it. From .NET 10 on it inlines
+    /// methods with handlers, and takes seconds for one into which many of them go.
+    fn has_handler(&mut self, apart: bool) {
         if let Some(body) = self.bodies.list.last_mut() {
-            body.apart = true;
+            body.has_handler = true;
+            body.apart = apart;
         }
     }
 
@@ -1188,7 +1192,9 @@ impl Scratch {
             len: body.len() as u32,
             old_len: 0,
             at: 0,
+            has_handler: false,
             apart: false,
+            unmarked: false,
             unsuspended: false,
         });
     }
@@ -1211,7 +1217,9 @@ impl Scratch {
             len: frame.size() as u32,
             old_len,
             at: 0,
+            has_handler: true,
             apart: false,
+            unmarked: false,
             unsuspended: false,
         });
         bodies.frames.push(Framed {

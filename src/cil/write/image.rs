@@ -152,7 +152,7 @@ pub(crate) fn write<'a>(
     let (places, space) = place(image, &occupied, sizes, &mut parts, &debug_edits, key)?;
     let bodies = parts.iter().flat_map(|part| &part.list);
     metadata.set_bodies(bodies.map(|body| {
-        let changes = [body.apart, body.unsuspended];
+        let changes = [body.apart, body.unmarked, body.unsuspended];
         (body.method, body.at, changes)
     }));
 

@@ -101,6 +101,14 @@ struct Method<'a> {
     aggregated: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     estimated_from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_trees: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls_between: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted_from_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out_from_ns: Option<u64>,
     running: Option<u64>,
     cut: Option<u64>,
     errors: Option<u64>,
@@ -310,6 +318,7 @@ impl View<'_> {
         let of_value = method.of_value();
         let known = |number| (!s.is_counted()).then_some(number);
         let label = self.label(i as u32);
+        let limits = s.estimate.limits().filter(|_| s.scaled.is_any());
         Method {
             label: of_value.map_or(label, |_| split_label(label).0),
             value: of_value.and_then(|of| of.json.as_ref()),
@@ -324,6 +333,10 @@ impl View<'_> {
             counted: s.counted,
             aggregated: s.aggregated,
             estimated_from: s.estimated_from(),
+            estimated_trees: limits.map(|_| s.estimate.trees()),
+            calls_between: limits,
+            counted_from_ns: s.less.counted,
+            left_out_from_ns: s.less.nothing,
             running: known(s.running),
             cut: known(s.cut),
             errors: known(s.errors),

@@ -300,7 +300,8 @@ impl View<'_> {
                 let times = [s.logical.active, s.logical.waiting];
                 cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns)).into()));
             }
-            cells.push(about(count(s.all_calls()), s.scaled.is_any()).into());
+            let more = s.less.nothing.map_or("", |_| "+");
+            cells.push(format!("{}{more}", about(count(s.all_calls()), s.scaled.is_any())).into());
             cells.extend(counted.then(|| count(s.counted).into()));
             cells.extend(aggregated.then(|| count(s.aggregated).into()));
             cells.extend([

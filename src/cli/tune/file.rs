@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use crate::error::{Error, Result};
+use crate::switches::Level;
 use std::collections::{BTreeSet, VecDeque};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
@@ -10,10 +11,10 @@ const MARK: &str =
     "# By `weave tune`: called often, and too short to tell what their records cost.";
 
 /// The aspect that counts what the others leave out.
-pub const COUNTED: &str = "counted";
+const COUNTED: &str = "counted";
 
 /// The one that sums it up.
-pub const AGGREGATED: &str = "aggregated";
+const AGGREGATED: &str = "aggregated";
 
 /// How entries are indented.
 const INDENT: &str = "    ";
@@ -25,6 +26,8 @@ pub struct Merged {
     pub added: usize,
     /// Those of methods that are counted or summed up from now on.
     pub instead: usize,
+    /// The aspects that do so.
+    pub takers: Vec<String>,
 }
 
 /// What is done with methods in place of recording them.
@@ -35,18 +38,25 @@ pub enum Instead {
 }
 
 impl Instead {
-    /// The aspect that does it, and its `mode`.
-    fn aspect(self) -> (&'static str, &'static str) {
-        match self {
+    /// The aspect that does it with what is on from a level, and its `mode`.
+    fn aspect(self, level: Option<Level>) -> (String, &'static str) {
+        let (name, mode) = match self {
             Instead::Count => (COUNTED, "count"),
             Instead::Aggregate => (AGGREGATED, "aggregate"),
-        }
+        };
+        let name = match level {
+            Some(level) => format!("{name}-{}", level.word()),
+            None => name.to_owned(),
+        };
+        (name, mode)
     }
 }
 
 /// A method that is not recorded any more, and the kinds of methods of which it may be one, where that has to be said.
 pub struct Other<'e> {
     pub entry: &'e Entry,
+    /// The level from which on it was recorded.
+    pub level: Option<Level>,
     pub kinds: Vec<&'static str>,
 }
 
@@ -67,15 +77,28 @@ pub fn merge(
         let new = put(source, aspect, entries)?;
         added.extend(new);
     }
-    let instead = match others {
-        None | Some((_, [])) => 0,
-        Some((instead, all)) => put_instead(source, &mut document, instead, all)?,
-    };
+    let mut instead = 0;
+    let mut takers = Vec::new();
+    if let Some((what, all)) = others {
+        let mut levels: Vec<Option<Level>> = all.iter().map(|one| one.level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        for level in levels {
+            let of_level = all.iter().filter(|one| one.level == level);
+            let of_level: Vec<&Other<'_>> = of_level.collect();
+            let added = put_instead(source, &mut document, (what, level), &of_level)?;
+            if added > 0 {
+                takers.push(what.aspect(level).0);
+            }
+            instead += added;
+        }
+    }
     if added.is_empty() && instead == 0 {
         return Ok(Merged {
             text: text.to_owned(),
             added: 0,
             instead,
+            takers,
         });
     }
     added.sort_unstable();
@@ -98,6 +121,7 @@ pub fn merge(
         text: out,
         added: added.len(),
         instead,
+        takers,
     })
 }
 
@@ -105,10 +129,10 @@ pub fn merge(
 fn put_instead(
     source: &str,
     document: &mut DocumentMut,
-    instead: Instead,
-    all: &[Other<'_>],
+    (instead, level): (Instead, Option<Level>),
+    all: &[&Other<'_>],
 ) -> Result<usize> {
-    let (name, mode) = instead.aspect();
+    let (name, mode) = instead.aspect(level);
     let refused = |what: &str| Error::usage(format!("{source}: {what}"));
     let Some(Item::ArrayOfTables(tables)) = document.get_mut("aspect") else {
         return Err(refused(
@@ -117,15 +141,18 @@ fn put_instead(
     };
     let is =
         |table: &Table, key: &str, text: &str| table.get(key).and_then(Item::as_str) == Some(text);
-    let there = tables.iter().position(|table| is(table, "name", name));
+    let there = tables.iter().position(|table| is(table, "name", &name));
     let Some(there) = there else {
         let mut array = Array::new();
         insert(&mut array, &entries(all), &|entry| taken(entry, all));
         let mut table = Table::new();
         table.decor_mut().set_prefix("\n");
-        table.insert("name", Item::Value(name.into()));
+        table.insert("name", Item::Value((&*name).into()));
         table.insert("match", Item::Value(Value::Array(array)));
         table.insert("mode", Item::Value(mode.into()));
+        if let Some(level) = level {
+            table.insert("level", Item::Value(level.word().into()));
+        }
         tables.push(table);
         return Ok(all.len());
     };
@@ -133,6 +160,11 @@ fn put_instead(
     if !is(table, "mode", mode) {
         return Err(refused(&format!(
             "the aspect `{name}` has another `mode`; give it another name"
+        )));
+    }
+    if table.get("level").and_then(Item::as_str) != level.map(Level::word) {
+        return Err(refused(&format!(
+            "the aspect `{name}` has another `level`; give it another name"
         )));
     }
     let Some(Item::Value(Value::Array(array))) = table.get_mut("match") else {
@@ -148,12 +180,12 @@ fn put_instead(
     Ok(new.len())
 }
 
-fn entries<'e>(all: &[Other<'e>]) -> Vec<&'e Entry> {
+fn entries<'e>(all: &[&Other<'e>]) -> Vec<&'e Entry> {
     all.iter().map(|one| one.entry).collect()
 }
 
 /// A table of `match`: it takes the method in spite of its size, and whatever kind it is of.
-fn taken(entry: &Entry, all: &[Other<'_>]) -> Value {
+fn taken(entry: &Entry, all: &[&Other<'_>]) -> Value {
     let mut value = value_of(entry);
     let kinds = all
         .iter()

@@ -3,7 +3,7 @@
 use super::file::Instead;
 use super::{Advised, Written, word};
 use crate::error::Error;
-use crate::trace::tune::{Load, PairFrom, TimeFrom, mean, records, weight};
+use crate::trace::tune::{Load, PairFrom, TimeFrom, mean, records, usual, weight};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -94,6 +94,7 @@ impl Advised<'_> {
             ("cost_ns", json!(cost)),
             ("self_ns", json!(stats.own)),
             ("mean_self_ns", json!(mean(stats))),
+            ("usual_self_ns", json!(usual(stats))),
             ("p99_ns", json!(stats.quantile(0.99))),
             ("errors", json!(stats.errors)),
         ];

@@ -74,9 +74,19 @@ fn run_in(
     width: Option<usize>,
     rules: Option<&str>,
 ) -> (String, Result<u8>, Option<String>) {
+    run_on(&busy(), args, width, rules)
+}
+
+/// The same of another trace.
+fn run_on(
+    trace: &[u8],
+    args: &str,
+    width: Option<usize>,
+    rules: Option<&str>,
+) -> (String, Result<u8>, Option<String>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.wtrace");
-    std::fs::write(&path, busy()).unwrap();
+    std::fs::write(&path, trace).unwrap();
     std::fs::write(dir.path().join("mapping.txt"), MAPPING).unwrap();
     let file = dir.path().join("weave.toml");
     if let Some(rules) = rules {
@@ -394,6 +404,76 @@ fn methods_are_summed_up_instead() {
     let (_, result, again) = run_in("--write FILE --aggregate", None, Some(&file));
     result.unwrap();
     assert_eq!(again.as_deref(), Some(&*file));
+}
+
+/// What was on from a level stays so.
+#[test]
+fn levels_are_kept() {
+    let aspect = |name: &str, method: &str, level: &str| {
+        format!(
+            "\n[[aspect]]\nname = \"{name}\"\nmatch = {{ type = \"com.acme.**\", method = \"{method}\" }}\n{level}"
+        )
+    };
+    let debug = "level = \"debug\"\n";
+    let rules = format!(
+        "version = 1\n{}{}",
+        aspect("all", "!tiny", ""),
+        aspect("details", "tiny", debug)
+    );
+    let (text, result, file) = run_in("--write FILE --aggregate", None, Some(&rules));
+    result.unwrap();
+    assert!(
+        text.contains("2 methods summed up instead, by `aggregated`, `aggregated-debug`."),
+        "{text}"
+    );
+    let file = file.unwrap();
+    let after = Rules::parse("weave.toml", &file).unwrap();
+    let levels: Vec<_> = (after.aspects.iter().map(|a| (&*a.name, a.level))).collect();
+    assert_eq!(
+        levels[2..],
+        [
+            ("aggregated", None),
+            ("aggregated-debug", Some(Level::Debug))
+        ]
+    );
+    // A method that another aspect takes always is always on.
+    let both = rules.replace("!tiny", "*");
+    let (_, result, file) = run_in("--write FILE --count", None, Some(&both));
+    result.unwrap();
+    let file = file.unwrap();
+    assert!(
+        file.contains("\"counted\"") && !file.contains("counted-debug"),
+        "{file}"
+    );
+    // One of our name with another level is not ours.
+    let other = format!(
+        "{rules}{}mode = \"count\"\n{debug}",
+        aspect("counted", "x", "")
+    );
+    let (_, result, _) = run_in("--write FILE --count", None, Some(&other));
+    let message = result.unwrap_err().to_string();
+    assert!(
+        message.contains("the aspect `counted` has another `level`"),
+        "{message}"
+    );
+}
+
+/// A few calls of a busy machine, which lost their processor in the middle, keep no method.
+#[test]
+fn a_call_that_was_disturbed_keeps_no_method() {
+    let pairs = |count: u64, ns: u64, first: Chunk| {
+        (0..count).fold(first, |chunk, _| chunk.enter(30, 2).exit(ns, 2))
+    };
+    let mut trace =
+        TraceBuilder::new("java -jar shop.jar", 4711, 100_000_000).symbols(&map(), 60, &[]);
+    for segment in 0..3 {
+        let chunk = Chunk::records(1, segment, u64::from(segment) * 300_000);
+        trace = trace.push(pairs(FILL, 25, chunk.thread(1, 0, "main")));
+    }
+    trace = trace.push(pairs(20, 4_000_000, Chunk::records(1, 3, 2_000_000)));
+    let (text, _, _) = run_on(&trace.bytes(), "", None, None);
+    let left = text.split("recorded").next().unwrap();
+    assert!(left.contains("Shop.tiny(int)"), "{text}");
 }
 
 #[test]

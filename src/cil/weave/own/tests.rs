@@ -1103,3 +1103,47 @@ fn what_can_be_switched_is_not_inlined() {
     let ((label, before), (_, after)) = changed[0];
     assert!(label.starts_with("Guarded") && *before && !after, "{label}");
 }
+
+/// The rows of methods that are marked `AggressiveInlining`.
+fn forced(bytes: &[u8]) -> Vec<u32> {
+    let image = Image::parse(bytes).unwrap();
+    let rows = (1..).zip(image.metadata.tables.iter(table::METHOD_DEF));
+    let marked = |row: &crate::cil::metadata::tables::Row<'_>| {
+        row.get(column::method_def::IMPL_FLAGS) & impl_flag::AGGRESSIVE_INLINING != 0
+    };
+    rows.filter(|(_, row)| marked(row))
+        .map(|(number, _)| number)
+        .collect()
+}
+
+/// Methods with handlers that are marked in each other lose the mark, others keep it.
+#[test]
+fn what_is_marked_to_be_inlined_stays_so_within_bounds() {
+    let image = Image::parse(SHAPES).unwrap();
+    let tables = &image.metadata.tables;
+    let format = tables.format(table::METHOD_DEF);
+    let rows = tables.table_bytes(table::METHOD_DEF);
+    let at = rows.as_ptr() as usize - SHAPES.as_ptr() as usize;
+    let column = usize::from(format.offsets[column::method_def::IMPL_FLAGS]);
+    let mut bytes = SHAPES.to_vec();
+    for row in 0..tables.rows(table::METHOD_DEF) as usize {
+        bytes[at + row * format.row_size() + column + 1] |= 1;
+    }
+    let all = forced(&bytes);
+    let of = |advice| {
+        let (written, _) = woven((&bytes, None), advice, usize::MAX, &|_, _, _| {
+            Some(Bound::default())
+        });
+        forced(&written.image)
+    };
+    assert_eq!(of(Advice::ENTER), all, "without handlers");
+    let kept = of(Advice::ALL);
+    assert!(kept.len() < all.len(), "none lost the mark");
+    assert!(
+        2 * kept.len() > all.len(),
+        "{} of {}",
+        kept.len(),
+        all.len()
+    );
+    assert_eq!(of(Advice::ALL), kept, "the same again");
+}

@@ -14,6 +14,9 @@ final class Budget {
     /** Between two looks, and after one that came to a decision. */
     private static final long PAUSE = 100_000_000L;
     private static final long SHORT_PAUSE = 20_000_000L;
+    /** The process is to have had so much CPU between two looks: its clock has coarse steps. After so long a look comes without. */
+    private static final long LEAST_CPU = 40_000_000L;
+    private static final long LONGEST = 1_000_000_000L;
     /** The fewest chunks that tell something, and the most that are read in one look. */
     private static final int FEWEST = 8;
     private static final int MOST = 16;
@@ -21,7 +24,7 @@ final class Budget {
     private static final double ROOM = 0.7;
     /** The least part of the rate that is allowed, however full the trace is. */
     private static final double LEAST = 0.01;
-    /** What summing up a call costs, and counting it, and the share of a processor that all of either may take. */
+    /** What summing up a call costs, and counting it, and the share of the process's CPU that all of either may take. */
     private static final double COST = 50e-9;
     private static final double COUNT_COST = 5e-9;
     private static final double SHARE = 0.03;
@@ -45,8 +48,11 @@ final class Budget {
 
     private final Sample sample = new Sample();
     private long looked = System.nanoTime();
-    /** Seconds between the last two looks. */
+    /** Seconds of CPU that the process had between the last two looks; of time where nobody tells its CPU. */
     private double time;
+    /** Its CPU time at the last look, and when chunks were looked at; 0 where it was not asked for. */
+    private long spent;
+    private long spentThen;
     /** The last chunk that was looked at, and when. */
     private long serial;
     private long tallied = looked;
@@ -75,6 +81,16 @@ final class Budget {
             return false;
         }
         time = (now - looked) / 1e9;
+        if (decided.size() > 0 || store.serial() - serial >= FEWEST) {
+            long used = Meter.cpuTime();
+            if (used > 0 && spent > 0) {
+                if (used - spent < LEAST_CPU && now - looked < LONGEST) {
+                    return false;
+                }
+                time = Math.max(used - spent, LEAST_CPU / 4) / 1e9;
+            }
+            spent = used;
+        }
         looked = now;
         soon = false;
         tallies.clear();
@@ -95,9 +111,12 @@ final class Budget {
         double all = chunks * (Format.CHUNK_WORDS - Format.CHUNK_HEAD_WORDS) / ((looked - tallied) / 1e9);
         long from = serial;
         serial = last;
+        // Of a process that has a part of a processor as much is allowed as that part.
+        double part = spent > 0 && spentThen > 0 ? Math.min(1, (spent - spentThen) / (double) Math.max(1, looked - tallied)) : 1;
+        spentThen = spent;
         tallied = looked;
         // The fuller the trace, the less: what was recorded is to stay in it.
-        double allowed = rate * Math.max(LEAST, store.room());
+        double allowed = rate * Math.max(LEAST, store.room() * part);
         if (all <= allowed) {
             return new int[0];
         }

@@ -4,20 +4,24 @@ package weave.runtime;
  * The hooks that woven code calls: one when a method is entered, and then exactly one when it is left, by a return
  * or by an exception.
  *
- * <p>A hook never changes what the program does, and throws nothing of its own; what it cannot record it counts. When tracing is
- * off, {@link #ON} is a constant and the compiler removes the bodies.
+ * <p>A hook never changes what the program does, and throws nothing of its own; what it cannot record it counts.
+ *
+ * <p>What woven code calls is a few bytes, which compilers put into every caller, however rarely that runs. The rest is in {@link Recorder}.
  */
 public final class Hooks {
-    /** There is no static initialiser: at the end of the stack it would fail, and with it each later call of a hook. */
-    private static boolean ready;
-    /** The library cannot be initialised, and never will be. */
-    private static boolean hopeless;
+    /** Nothing will ever be recorded: tracing is off, or the library cannot be initialised. */
+    private static boolean silent;
+    /**
+     * What hooks need is initialised, and tracing is on. There is no static initialiser: at the end of the stack it would fail, and with it
+     * each later call of a hook.
+     */
+    static boolean ready;
     /** Whether there is a ThreadDeath, which newer JDKs may not have. */
-    private static boolean deaths;
+    static boolean deaths;
 
     /** Records lost by failures of hooks that had no lane to count them in. Not exact when threads collide here: it is never hot. */
     static int adrift;
-    /** Those of them for want of stack. */
+    /** The same for want of stack. */
     static int adriftShort;
     /** Outermost sampled calls that ended without their lane. One that began under another number is taken to have ended. */
     static int stranded;
@@ -26,91 +30,40 @@ public final class Hooks {
 
     /** The method {@code id} begins. */
     public static void enter(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                // The clock last: the look-up is not time of the method.
-                lane = Switch.LANES.lane();
-                lane.record(Format.ENTER, id, System.nanoTime());
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.lost += 1;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    lane.fault |= failure instanceof InternalError;
-                    lane.end = 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.enter(id);
         }
     }
 
     /** The method {@code id} returns. */
     public static void exit(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                long now = System.nanoTime();
-                lane = Switch.LANES.lane();
-                lane.record(Format.EXIT, id, now);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.lost += 1;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    lane.fault |= failure instanceof InternalError;
-                    lane.end = 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.exit(id);
         }
     }
 
     /** The exception {@code t} leaves the method {@code id}. */
     public static void error(Throwable t, int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                long now = System.nanoTime();
-                lane = Switch.LANES.lane();
-                lane.error(t, id, now);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.lost += 1;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    lane.fault |= failure instanceof InternalError;
-                    lane.end = 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.error(t, id);
         }
     }
 
@@ -120,35 +73,14 @@ public final class Hooks {
      */
     @SuppressWarnings("unchecked") // T is erased: what is thrown is the same object, and nothing is called for it
     public static <T extends Throwable> void leave(Throwable t, int id) throws T {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                long now = System.nanoTime();
-                lane = Switch.LANES.lane();
-                if (t == null) {
-                    lane.record(Format.EXIT, id, now);
-                } else {
-                    lane.error(t, id, now);
-                }
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.lost += 1;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    lane.fault |= failure instanceof InternalError;
-                    lane.end = 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.leave(t, id);
         }
         if (t != null) {
             throw (T) t;
@@ -160,220 +92,80 @@ public final class Hooks {
      * own code neither calls, loops nor throws: reading the clock twice takes longer than that.
      */
     public static void leaf(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            int missing = 2;
-            try {
-                lane = Switch.LANES.lane();
-                long now = System.nanoTime();
-                lane.record(Format.ENTER, id, now);
-                missing = 1;
-                lane.record(Format.EXIT, id, now);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift += missing;
-                    adriftShort += deep ? missing : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.lost += missing;
-                    lane.untold += missing;
-                    lane.broken += missing;
-                    lane.deep += deep ? missing : 0;
-                    lane.fault |= failure instanceof InternalError;
-                    lane.end = 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.leaf(id);
         }
     }
 
     /** The method {@code id} begins, which is only counted: nothing tells when it ends. */
     public static void count(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                lane = Switch.LANES.lane();
-                lane.count(id);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.count(id);
         }
     }
 
     /** The method {@code id} begins, whose calls are summed up here and are not in the trace one by one. */
     public static void start(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                lane = Switch.LANES.lane();
-                lane.start(id);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.start(id);
         }
     }
 
     /** The method {@code id}, which is summed up, returns. */
     public static void stop(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            int depth = 0;
-            try {
-                long now = System.nanoTime();
-                lane = Switch.LANES.lane();
-                depth = lane.depth;
-                lane.stop(id, now, false);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    if (depth > 0 && lane.depth == depth) {
-                        lane.depth--; // it is over, even if it is in no sum
-                    }
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.stop(id);
         }
     }
 
     /** The exception {@code t} leaves the method {@code id}, which is summed up. */
     public static void failed(Throwable t, int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            int depth = 0;
-            try {
-                long now = System.nanoTime();
-                lane = Switch.LANES.lane();
-                depth = lane.depth;
-                lane.stop(id, now, true);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    if (depth > 0 && lane.depth == depth) {
-                        lane.depth--; // it is over, even if it is in no sum
-                    }
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
-        }
-    }
-
-    /**
-     * The method {@code id}, which is summed up, is left; where that took longer than so many microseconds, or failed, the call is told by
-     * itself as well.
-     */
-    static void stop(int id, boolean error, int slower) {
-        Lane lane = null;
-        int depth = 0;
+        boolean on;
         try {
-            long now = System.nanoTime();
-            lane = Switch.LANES.lane();
-            depth = lane.depth;
-            long began = lane.began(id);
-            lane.stop(id, now, error);
-            if (began != Long.MIN_VALUE && (error || now - began > slower * 1_000L)) {
-                lane.tell(id, began, now, error);
-            }
-        } catch (Throwable failure) {
-            // The stack may have no room left for a call: fields only.
-            boolean deep = failure instanceof StackOverflowError;
-            if (lane == null) {
-                adrift++;
-                adriftShort += deep ? 1 : 0;
-            } else if (!lane.busy) {
-                lane.failed++;
-                lane.untold += 1;
-                lane.broken += 1;
-                lane.deep += deep ? 1 : 0;
-                if (depth > 0 && lane.depth == depth) {
-                    lane.depth--; // it is over, even if it is in no sum
-                }
-            }
-            if (deaths && failure instanceof ThreadDeath) {
-                throw (ThreadDeath) failure;
-            }
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.failed(t, id);
         }
     }
 
     /** As {@link #leave}, for a method that is summed up. */
     @SuppressWarnings("unchecked") // as there
     public static <T extends Throwable> void finish(Throwable t, int id) throws T {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            int depth = 0;
-            try {
-                long now = System.nanoTime();
-                lane = Switch.LANES.lane();
-                depth = lane.depth;
-                lane.stop(id, now, t != null);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                    if (depth > 0 && lane.depth == depth) {
-                        lane.depth--; // it is over, even if it is in no sum
-                    }
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.finish(t, id);
         }
         if (t != null) {
             throw (T) t;
@@ -382,33 +174,27 @@ public final class Hooks {
 
     /** As {@link #leaf}, for a method that is summed up. */
     public static void moment(int id) {
-        if ((ready || prime()) && Switch.ON) {
-            Lane lane = null;
-            try {
-                lane = Switch.LANES.lane();
-                lane.moment(id);
-            } catch (Throwable failure) {
-                // The stack may have no room left for a call: fields only.
-                boolean deep = failure instanceof StackOverflowError;
-                if (lane == null) {
-                    adrift++;
-                    adriftShort += deep ? 1 : 0;
-                } else if (!lane.busy) {
-                    lane.failed++;
-                    lane.untold += 1;
-                    lane.broken += 1;
-                    lane.deep += deep ? 1 : 0;
-                }
-                if (deaths && failure instanceof ThreadDeath) {
-                    throw (ThreadDeath) failure;
-                }
-            }
+        boolean on;
+        try {
+            on = On.ON;
+        } catch (Error poisoned) {
+            on = true; // no call: the stack may have no room for one
+        }
+        if (on) {
+            Recorder.moment(id);
         }
     }
 
     /** Whether there is a trace to write: what is decided about a call asks first. */
     static boolean on() {
-        return (ready || prime()) && Switch.ON;
+        try {
+            if (!On.ON) {
+                return false;
+            }
+        } catch (Error poisoned) {
+            // it is not known
+        }
+        return ready || prime();
     }
 
     /** The method {@code id} begins, of which nothing is known yet, and its call may leave nothing in the trace. */
@@ -439,7 +225,7 @@ public final class Hooks {
             // The stack may have no room left for a call: fields only. A record of its begin and one of its end are lost, if it had any.
             boolean deep = failure instanceof StackOverflowError;
             if (lane == null) {
-                adrift += 2;
+                adrift += deep ? 0 : 2;
                 adriftShort += deep ? 2 : 0;
             } else if (!lane.busy) {
                 lane.failed++;
@@ -468,7 +254,7 @@ public final class Hooks {
             // The stack may have no room left for a call: fields only.
             boolean deep = failure instanceof StackOverflowError;
             if (lane == null) {
-                adrift++;
+                adrift += deep ? 0 : 1;
                 adriftShort += deep ? 1 : 0;
             } else if (!lane.busy) {
                 lane.failed++;
@@ -506,7 +292,7 @@ public final class Hooks {
             // The stack may have no room left for a call: fields only.
             boolean deep = failure instanceof StackOverflowError;
             if (lane == null) {
-                adrift++;
+                adrift += deep ? 0 : 1;
                 adriftShort += deep ? 1 : 0;
             } else if (!lane.busy) {
                 lane.failed++;
@@ -525,7 +311,7 @@ public final class Hooks {
 
     /** The span in which this thread runs; null where there is none. */
     static Span context() {
-        if (!(ready || prime()) || !Switch.ON) {
+        if (!on()) {
             return null;
         }
         try {
@@ -699,7 +485,7 @@ public final class Hooks {
             // The stack may have no room left for a call: fields only.
             boolean deep = failure instanceof StackOverflowError;
             if (lane == null) {
-                adrift++;
+                adrift += deep ? 0 : 1;
                 adriftShort += deep ? 1 : 0;
             } else if (!lane.busy) {
                 lane.failed++;
@@ -739,7 +525,7 @@ public final class Hooks {
             int missing = recorded ? 1 : 0;
             if (lane == null) {
                 stranded++;
-                adrift += missing;
+                adrift += deep ? 0 : missing;
                 adriftShort += deep ? missing : 0;
             } else if (!lane.busy) {
                 lane.failed++;
@@ -758,7 +544,7 @@ public final class Hooks {
 
     /** A value of one word, for {@link Values}. */
     static void value(int kind, long word, int place, int limit, String mask, int id) {
-        if ((ready || prime()) && Switch.ON) {
+        if (on()) {
             boolean learned = mask == null;
             Lane lane = null;
             try {
@@ -791,7 +577,7 @@ public final class Hooks {
 
     /** The same for an object; as {@link Format#OTHER}: what its {@code toString} says. */
     static void value(Object v, int kind, int place, int limit, String mask, int id) {
-        if ((ready || prime()) && Switch.ON) {
+        if (on()) {
             boolean learned = mask == null;
             Lane lane = null;
             try {
@@ -820,7 +606,7 @@ public final class Hooks {
 
     /** What rules leave out of texts, for {@link Values#hold}. */
     static void hold(String mask, int how, int id) {
-        if ((ready || prime()) && Switch.ON) {
+        if (on()) {
             boolean held = mask == null;
             try {
                 // Without a call, so that all of it is known at the end of the stack, too.
@@ -851,36 +637,46 @@ public final class Hooks {
         }
     }
 
+    /** For {@link On}: whether hooks are to go on. */
+    static boolean begins() {
+        try {
+            probe(600, 0, 0, 0);
+            return Switch.ON;
+        } catch (Throwable unknown) {
+            return true;
+        }
+    }
+
     /**
      * Initialises what the hooks need, if the stack has room for it; else a later hook does. A class whose initialiser
-     * fails can never be used again.
+     * fails can never be used again. Returns whether there is something to record.
      */
-    private static boolean prime() {
-        if (hopeless) {
+    static boolean prime() {
+        if (silent) {
             return false;
         }
         try {
             probe(600, 0, 0, 0);
-            // Resolves what the handlers above ask for.
+            // Resolves what the handlers here and in Recorder ask for.
             Object other = adrift == 0 ? "" : Switch.class;
-            boolean error = other instanceof StackOverflowError || other instanceof InternalError;
+            boolean error = other instanceof Error || other instanceof StackOverflowError || other instanceof InternalError || Recorder.isError(other);
             boolean on = Switch.ON;
             try {
-                deaths = !(other instanceof ThreadDeath) && !error;
+                deaths = !(other instanceof ThreadDeath || Recorder.isDeath(other)) && !error;
             } catch (LinkageError newer) {
                 deaths = false;
             }
             if (on) {
                 Trace.prime();
             }
-            ready = true;
-            return true;
+            ready = on;
+            silent = !on;
+            return on;
         } catch (StackOverflowError later) {
-            adrift++;
             adriftShort++;
             return false;
         } catch (LinkageError poisoned) {
-            hopeless = true;
+            silent = true;
             return false;
         }
     }

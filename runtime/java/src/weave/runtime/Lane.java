@@ -140,7 +140,13 @@ final class Lane extends Cursor {
         this.number = number;
         this.thread = thread == null ? null : new WeakReference<Thread>(thread);
         this.seat = number;
-        this.seed = number * 0x9E37_79B9; // numbers that follow one another lie evenly
+        this.seed = first(store.draws, number);
+    }
+
+    /** What the draws of a thread begin with, never 0. Those of numbers that follow one another lie evenly, from a place on that is the process's. */
+    private static int first(long draws, int number) {
+        int seed = (int) (draws >>> 32 ^ draws) * 0x9E37_79B1 + number * 0x9E37_79B9;
+        return seed == 0 ? 1 : seed;
     }
 
     private static AtomicIntegerFieldUpdater<Lane> told(String field) {

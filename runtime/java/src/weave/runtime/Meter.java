@@ -237,7 +237,7 @@ final class Meter implements Runnable {
     }
 
     private void beans() throws Exception {
-        put(CPU, ask(bean("getOperatingSystemMXBean"), "com.sun.management.OperatingSystemMXBean", "getProcessCpuTime"));
+        put(CPU, cpuTime());
         long collections = 0;
         long pauses = 0;
         for (Object collector : (List<?>) bean("getGarbageCollectorMXBeans")) {
@@ -260,6 +260,15 @@ final class Meter implements Runnable {
 
     private static Object bean(String getter) throws Exception {
         return Class.forName("java.lang.management.ManagementFactory").getMethod(getter).invoke(null);
+    }
+
+    /** CPU time of the process in nanoseconds, or -1 where nobody tells. */
+    static long cpuTime() {
+        try {
+            return ask(bean("getOperatingSystemMXBean"), "com.sun.management.OperatingSystemMXBean", "getProcessCpuTime");
+        } catch (Exception without) {
+            return -1;
+        }
     }
 
     /** A number, or -1 if there is no such one here. */

@@ -25,7 +25,7 @@ final class OutOfLine extends Throwable {
             mode = (as >>> 4 & 3) <= Modes.LEVEL ? Modes.RULES : Modes.OFF;
         }
         if (mode == Modes.RULES) {
-            int said = as & Switched.KIND;
+            int said = as & Switched.MODE;
             if (said == 0 && (as & Switched.SAMPLED) != 0) {
                 return Hooks.sampled(as >>> 8, (as & Switched.SECOND) != 0);
             }
@@ -35,9 +35,9 @@ final class OutOfLine extends Throwable {
             case Modes.RECORD:
                 return Switched.RECORDED;
             case Modes.AGGREGATE:
-                return (as & Switched.AUTO) != 0 ? as >>> 8 << 2 | Switched.SUMMED : Switched.SUMMED;
+                return (as & Switched.AUTO) != 0 ? as >>> 8 << 3 | Switched.SUMMED : Switched.SUMMED;
             case Modes.COUNT:
-                Hooks.count(id);
+                Recorder.count(id);
                 return Switched.NOTHING;
             default:
                 return Switched.NOTHING;
@@ -46,10 +46,10 @@ final class OutOfLine extends Throwable {
 
     static void begin(int state, int id) {
         if (state == Switched.RECORDED) {
-            Hooks.enter(id);
+            Recorder.enter(id);
         } else if (state != Switched.NOTHING) {
             if ((state & Switched.KIND) == Switched.SUMMED) {
-                Hooks.start(id);
+                Recorder.start(id);
             } else if (state != Switched.PASSED) {
                 Hooks.outermost(id, state >>> 3);
             }
@@ -58,11 +58,11 @@ final class OutOfLine extends Throwable {
 
     static void exit(int state, int id) {
         if (state == Switched.RECORDED) {
-            Hooks.exit(id);
+            Recorder.exit(id);
         } else if (state == Switched.SUMMED) {
-            Hooks.stop(id);
+            Recorder.stop(id);
         } else if ((state & Switched.KIND) == Switched.SUMMED) {
-            Hooks.stop(id, false, state >>> 2);
+            Recorder.stop(id, false, state >>> 3);
         } else {
             Hooks.free(null, state != Switched.PASSED, false, id);
         }
@@ -70,11 +70,11 @@ final class OutOfLine extends Throwable {
 
     static void error(Throwable t, int state, int id) {
         if (state == Switched.RECORDED) {
-            Hooks.error(t, id);
+            Recorder.error(t, id);
         } else if (state == Switched.SUMMED) {
-            Hooks.failed(t, id);
+            Recorder.failed(t, id);
         } else if ((state & Switched.KIND) == Switched.SUMMED) {
-            Hooks.stop(id, true, state >>> 2);
+            Recorder.stop(id, true, state >>> 3);
         } else {
             Hooks.free(t, state != Switched.PASSED, true, id);
         }

@@ -35,6 +35,8 @@ final class Settings {
     final long sample;
     /** Records a second that all threads may write before methods of mode "auto" are recorded less; 0 for any number. */
     final long rate;
+    /** What draws of sampled calls begin with, or -1 for another in each process. */
+    final long seed;
     /** The first setting that makes no sense, as a sentence, or null. */
     String complaint;
     /** How many traces of the same name pattern are kept. */
@@ -66,6 +68,7 @@ final class Settings {
         keep = keep(get("weave.trace.keep"));
         sample = sample(get("weave.trace.sample"));
         rate = rate(get("weave.trace.rate"));
+        seed = seed(get("weave.trace.seed"));
         String level = get("weave.level");
         if (level != null && Control.level(level.toLowerCase(Locale.ROOT), -1) < 0 && complaint == null) {
             complaint = "weave.level: \"" + level + "\" is not error, info or debug; info is used";
@@ -234,6 +237,14 @@ final class Settings {
             return DEFAULT_RATE;
         }
         return number * unit;
+    }
+
+    private long seed(String value) {
+        long number = value == null ? -1 : number(value);
+        if (value != null && number < 0) {
+            complain("seed", value, "not a number from 0 on", "another in each process");
+        }
+        return number;
     }
 
     private long patience(String value) {

@@ -8,13 +8,13 @@ public final class Spans {
     /** OpenTelemetry's number of what begins for another process. */
     static final int SERVER = 2;
     /** The state of a call that is the context of what runs below it, and is not recorded. */
-    static final int QUIET = 7;
+    static final int QUIET = 5;
     /** The call has returned, and its span goes on with the object that keeps it. */
-    static final int STAYS = 11;
+    static final int STAYS = 13;
     /** A call that goes on in a span which an object keeps. */
-    static final int GOES_ON = 15;
+    static final int GOES_ON = 21;
     /** Such a call at its end, which is the span's as well: its values are recorded ({@link Switched#isRecorded}). */
-    private static final int ENDS = 9;
+    private static final int ENDS = 6;
     /** Which header {@link #header} gives. */
     private static final int TRACESTATE = 1;
     private static final int BAGGAGE = 2;

@@ -68,12 +68,15 @@ final class Store {
     /** Only who can read the trace knows it. */
     final byte[] nonce;
     final long seed = newSeed();
+    /** What draws of sampled calls begin with: processes of a fleet take different ones. */
+    final long draws;
 
     Store(TraceFile file, Settings settings, long pid, String command) throws java.io.IOException {
         this.file = file;
         this.settings = settings;
         wallClock = System.currentTimeMillis() * 1_000_000L;
         nonce = RequestFile.nonce();
+        draws = settings.seed >= 0 ? settings.seed : newSeed();
         control = new Control(this);
         origin = System.nanoTime();
         ByteBuffer first = file.grow(TraceFile.PIECE);
@@ -95,7 +98,7 @@ final class Store {
         return file.path;
     }
 
-    /** What ids begin with: not the nonce, which ids would tell. */
+    /** A number that nobody knows: not the nonce, which ids would tell. */
     private static long newSeed() {
         long mixed = 0;
         for (byte b : RequestFile.nonce()) {
@@ -455,10 +458,10 @@ final class Store {
         }
         int n = Hooks.adrift;
         int deep = Hooks.adriftShort;
-        header.addLost(n);
-        header.addFailures(n);
+        header.addLost(n + deep);
+        header.addFailures(n + deep);
         header.addLostDeep(deep);
-        header.addLostFailed(n - deep);
+        header.addLostFailed(n);
         header.setEnd(time(System.nanoTime()));
         control.end();
     }

@@ -10,19 +10,20 @@ package weave.runtime;
  */
 public final class Switched {
     /**
-     * What a call's hooks give to each other. Above {@link #SUMMED} lie the microseconds beyond which it is told by itself, and above
-     * {@link #TAKEN} for how many calls it stands.
+     * What a call's hooks give to each other. Bit 0 is set of an outermost sampled call, bit 1 of a call that is recorded. Above
+     * {@link #SUMMED} lie the microseconds beyond which it is told by itself, and above {@link #TAKEN} for how many calls it stands.
      */
     static final int NOTHING = 0;
-    static final int RECORDED = 1;
-    static final int SUMMED = 2;
     /** An outermost sampled call that is not recorded. */
-    static final int PASSED = 3;
-    /** One that is. */
-    private static final int TAKEN = 5;
-    static final int KIND = 3;
+    static final int PASSED = 1;
+    static final int RECORDED = 2;
+    /** An outermost sampled call that is. */
+    private static final int TAKEN = 3;
+    static final int SUMMED = 4;
+    static final int KIND = 7;
 
     /** Of what the rules say. */
+    static final int MODE = 3;
     private static final int COUNTED = 2;
     static final int AUTO = 1 << 2;
     static final int SAMPLED = 1 << 3;
@@ -42,8 +43,8 @@ public final class Switched {
     }
 
     private static int begun(int mode, int as, int id) {
-        if ((as & AUTO) == 0 && (mode == Modes.COUNT || mode == Modes.RULES && (as & KIND) == COUNTED)) {
-            Hooks.count(id); // so little that it may stand in each caller
+        if ((as & AUTO) == 0 && (mode == Modes.COUNT || mode == Modes.RULES && (as & MODE) == COUNTED)) {
+            Recorder.count(id); // so little that it may stand in each caller
             return NOTHING;
         }
         return OutOfLine.begun(mode, as, id);
@@ -72,14 +73,11 @@ public final class Switched {
         if (state != NOTHING) {
             try {
                 OutOfLine.exit(state, id);
+                return;
             } catch (StackOverflowError deep) {
-                if ((state & KIND) == SUMMED || state == RECORDED) {
-                    throw deep;
-                }
-                // The end of a sampled call is known all the same. No call has room here.
-                Hooks.stranded++;
-                Hooks.adrift += state != PASSED ? 1 : 0;
-                Hooks.adriftShort += state != PASSED ? 1 : 0;
+                // The end of a sampled call is known all the same. No call has room here, and the method is to be no larger.
+                Hooks.stranded += state & 1;
+                Hooks.adriftShort += state >> 1 & 1;
             }
         }
     }
@@ -89,21 +87,18 @@ public final class Switched {
         if (state != NOTHING) {
             try {
                 OutOfLine.error(t, state, id);
+                return;
             } catch (StackOverflowError deep) {
-                if ((state & KIND) == SUMMED || state == RECORDED) {
-                    throw deep;
-                }
-                // The end of a sampled call is known all the same. No call has room here.
-                Hooks.stranded++;
-                Hooks.adrift += state != PASSED ? 1 : 0;
-                Hooks.adriftShort += state != PASSED ? 1 : 0;
+                // The end of a sampled call is known all the same. No call has room here, and the method is to be no larger.
+                Hooks.stranded += state & 1;
+                Hooks.adriftShort += state >> 1 & 1;
             }
         }
     }
 
     /** Whether a call's values go into the trace. */
     static boolean isRecorded(int state) {
-        return (state & KIND) == RECORDED;
+        return (state & RECORDED) != 0;
     }
 
     /** The state of an outermost call that stands for so many. */
