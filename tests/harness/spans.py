@@ -72,7 +72,7 @@ def collected(trace, folder, *options):
     return collector.spans()
 
 
-def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=6, without=()):
+def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=8, without=()):
     """What a Collector got of a trace: ids are sound, and the trees are the expected ones."""
     checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
     score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
