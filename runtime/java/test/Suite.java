@@ -735,7 +735,7 @@ public final class Suite {
         check(list(folder).isEmpty(), "no file");
         List<String> loaded = Files.readAllLines(folder.resolve("loaded")).stream().filter(l -> l.contains(" weave.runtime.")).map(
             l -> l.replaceAll(".* weave\\.runtime\\.(\\w+) .*", "$1")).toList();
-        equal(List.of("Hooks", "Switch", "Settings"), loaded, "classes loaded");
+        equal(List.of("Hooks", "On", "Switch", "Settings"), loaded, "classes loaded");
         ProcessBuilder b = command(folder, "noThreadLeft", "default");
         b.environment().put("WEAVE_TRACE", "off");
         finish(folder, b);
