@@ -1029,11 +1029,17 @@ public final class Suite {
         private final BufferedReader out;
         private int number;
 
+        /** Draws of sampled calls are the process's own. */
+        static final String ANEW = "-Dsuite.anew=1";
+
         Controlled(Path folder, String... options) throws Exception {
             trace = folder.resolve("t.wtrace");
             Path maps = Files.createDirectories(folder.resolve("maps/META-INF/weave"));
             Files.write(maps.resolve("symbols"), switchedMap());
             List<String> all = new ArrayList<>(List.of("-cp", System.getProperty("java.class.path") + ":" + folder.resolve("maps")));
+            if (!List.of(options).contains(ANEW)) {
+                all.add("-Dweave.trace.seed=1");
+            }
             all.addAll(List.of(options));
             process = command(folder, "switched", all.toArray(String[]::new)).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
             out = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
@@ -1407,7 +1413,7 @@ public final class Suite {
     /** Each process takes other calls, unless a seed says which. */
     private static void sampledSeed(Path folder) throws Exception {
         List<Map<Integer, List<String>>> drawn = new ArrayList<>();
-        for (String seed : new String[] {"-Dweave.trace.seed=1", "-Dweave.trace.seed=1", "-Dweave.trace.seed=2", "-Da=b", "-Da=b"}) {
+        for (String seed : new String[] {"-Dweave.trace.seed=1", "-Dweave.trace.seed=1", "-Dweave.trace.seed=2", Controlled.ANEW, Controlled.ANEW}) {
             Files.deleteIfExists(folder.resolve("t.wtrace"));
             try (Controlled p = new Controlled(folder, seed)) {
                 p.tell("requests 500");
