@@ -162,7 +162,16 @@ fn signals_are_the_programs() {
     let world = traced();
     let taker = Taker::new();
     let send = |script: &str, signals: &[&str]| {
-        let mut command = following(&world, &taker.endpoint, script, &["-q"]);
+        let following = following(&world, &taker.endpoint, script, &["-q"]);
+        // Whoever runs the tests may ignore some of them (`nohup`), and so would what is started here.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP,INT,TERM");
+        command
+            .arg(following.get_program())
+            .args(following.get_args());
+        let envs = following.get_envs();
+        command.envs(envs.filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(world.path());
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

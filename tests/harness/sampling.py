@@ -78,7 +78,7 @@ class Program:
     def __init__(self, command, trace, environment=None):
         trace.unlink(missing_ok=True)
         self.trace, self.said = trace, []
-        settings = {**os.environ, "WEAVE_TRACE": str(trace), **(environment or {})}
+        settings = {**os.environ, "WEAVE_TRACE": str(trace), "WEAVE_TRACE_SEED": "1", **(environment or {})}
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings)
         self.threads = int(self.process.stdout.readline())
 
