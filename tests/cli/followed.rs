@@ -114,7 +114,7 @@ fn it_sends_what_a_program_and_its_children_record_and_ends_as_it_does() {
     let spans: usize = whole.err.split(' ').next().unwrap().parse().unwrap();
     let once = taker.count("code.function.name");
     assert!(spans > 0 && once >= spans, "{}", whole.err);
-    let script = "cat; cp run.wtrace $folder/1.wtrace; sh -c 'cp run.wtrace $0/2.wtrace' $folder; echo $folder >&2; exit 7";
+    let script = "cat; cp run.wtrace \"$folder\"/1.wtrace; sh -c 'cp run.wtrace \"$0\"/2.wtrace' \"$folder\"; echo \"$folder\" >&2; exit 7";
     let ran = run(
         following(&world, &taker.endpoint, script, &[]),
         "its own input\n",
@@ -136,7 +136,7 @@ fn it_sends_what_a_program_and_its_children_record_and_ends_as_it_does() {
     assert!(!std::path::Path::new(folder).exists(), "{folder}");
     // Here somebody has; what lies there already is another's.
     world.write("kept/old.wtrace", world.read("run.wtrace"));
-    let script = "cp run.wtrace $folder/new.wtrace";
+    let script = "cp run.wtrace \"$folder\"/new.wtrace";
     let mut command = weave_command(world.path());
     command.args([
         "export",
@@ -176,6 +176,7 @@ fn signals_are_the_programs() {
         let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut lines = Vec::new();
+        // By number: names depend on the language.
         for &signal in signals {
             // It has said that it is ready for this one.
             let mut line = String::new();
@@ -192,9 +193,9 @@ fn signals_are_the_programs() {
     };
     let wait = "while :; do sleep 0.05; done";
     let handled = format!(
-        "trap 'echo again' HUP; trap 'echo last; cp run.wtrace $folder/1.wtrace; exit 3' TERM; echo ready; {wait}"
+        "trap 'echo again' HUP; trap 'echo last; cp run.wtrace \"$folder\"/1.wtrace; exit 3' TERM; echo ready; {wait}"
     );
-    let (status, lines) = send(&handled, &["-HUP", "-TERM"]);
+    let (status, lines) = send(&handled, &["-1", "-15"]);
     assert_eq!(
         (status, lines),
         (
@@ -206,13 +207,13 @@ fn signals_are_the_programs() {
         taker.count("code.function.name") > 0,
         "what it recorded last is sent"
     );
-    for (signal, status) in [("-INT", 130), ("-KILL", 143)] {
+    for (signal, status) in [("-2", 130), ("-9", 143)] {
         // A program in the background of a shell without job control would ignore the first.
         let script = match signal {
-            "-INT" => format!("trap 'trap - INT; kill -INT $$' INT; echo ready; {wait}"),
+            "-2" => format!("trap 'trap - INT; kill -INT $$' INT; echo ready; {wait}"),
             _ => format!("echo ready; kill -TERM $$; {wait}"),
         };
-        let signals: &[&str] = if signal == "-INT" { &["-INT"] } else { &[] };
+        let signals: &[&str] = if signal == "-2" { &["-2"] } else { &[] };
         assert_eq!(send(&script, signals).0, status, "{signal}");
     }
 }
@@ -223,7 +224,7 @@ fn a_collector_that_is_down_changes_nothing_for_the_program() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
-    let script = "cp run.wtrace $folder/1.wtrace; echo done; exit 4";
+    let script = "cp run.wtrace \"$folder\"/1.wtrace; echo done; exit 4";
     let ran = run(
         following(&world, &endpoint, script, &["--patience", "100ms"]),
         "",
