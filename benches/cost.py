@@ -6,7 +6,7 @@
 h2: the database H2, asked for a while by one thread, whose CPU time in the second half counts (steady). tiny: calls of a few nanoseconds,
 whose whole run counts. Modes: `off` (woven as without rules, no trace), `level` (woven with levels, all of them off), `auto`, and `record`.
 Each turn runs all of them on each JDK; what counts is the median of the turns. With --busy so many processes run beside, which do nothing
-but take CPU, and all of it goes on one core. The web API of ASP.NET Core has a bench of its own, webapi.py. What came of it: docs/cost.md.
+but take CPU, and all of it goes on one core. The web API of ASP.NET Core has a bench of its own, webapi.py. Its figures: docs/cost.md.
 """
 
 import argparse
