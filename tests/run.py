@@ -75,6 +75,10 @@ class Test:
 QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
+#: And they are judged once, and what they leave is read by `weave report` where it is large.
+BRIEF = {**QUICK, "WEAVE_JUDGES": "newest", "WEAVE_MOST_BYTES": str(64 << 20)}
+
+
 def script(name, step, seconds, arguments="", needs=(), **more):
     """A script of tests/harness that needs the release build."""
     file = more.pop("file", name)
@@ -92,7 +96,7 @@ TESTS = [
     Test("fmt", "fmt", "cargo fmt --all --check", 2, ("cargo",)),
     Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 450, ("cargo", "cc", "java", "setup", "crates"), ("tests",)),
     Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 233, ("setup", "tests", "jdks"), ("tests",)),
-    Test("java", "runtime", "runtime/java/test.sh", 353, ("release", "setup", "jdks")),
+    Test("java", "runtime", "runtime/java/test.sh", 300, ("release", "setup", "jdks"), brief={"WEAVE_SECONDS": "1"}),
     Test("net", "runtime", "runtime/dotnet/test.sh", 260, ("release", "setup"), brief={"WEAVE_HOSTS": "run8 mono net8", "WEAVE_SWITCHES": "300"}),
     Test("test_run", "oracles", "python3 tests/harness/test_run.py", 1, ()),
     Test("test_oracles", "oracles", "python3 tests/harness/test_oracles.py", 5, ("setup", "jdks")),
@@ -104,7 +108,7 @@ TESTS = [
     script("top", "sample", 6),
     script("page", "sample", 25, needs=("samples",)),
     script("hooks", "sample", 19, needs=("jdks",)),
-    script("calls", "sample", 200, "{scope}", needs=("jdks",)),
+    script("calls", "sample", 100, "{scope}", needs=("jdks",), brief={"WEAVE_JUDGES": "newest-of-large"}),
     script("chains", "sample", 11, needs=("jdks",)),
     script("spans", "sample", 45, needs=("jdks",)),
     script("cookbook", "sample", 11, needs=("jdks",)),
@@ -120,7 +124,7 @@ TESTS = [
     script("tune", "sample", 20, needs=("jdks",)),
     script("sample_android", "android", 30),
     script("check_dex", "android", 73, "{scope}"),
-    script("check_art", "android", 250, "{scope}"),
+    script("check_art", "android", 140, "{scope}"),
     script("programs_dex", "android", 36, "{scope}"),
     script("check_dotnet", "dotnet", 54, "{scope}"),
     script("check_own_hooks", "dotnet", 122, "{scope}"),
@@ -130,7 +134,7 @@ TESTS = [
     script("clients_dotnet", "sdk", 30, "--only dotnet", needs=("sdk",), file="clients"),
     script("runtime_async", "sdk", 42, "{scope}", needs=("sdk",)),
     script("check_corpora", "corpora", 140, "{scope}", needs=("jdks",)),
-    script("programs", "programs", 200, "{scope}", needs=("jdks",), brief={**QUICK, "WEAVE_JUDGES": "newest"}),
+    script("programs", "programs", 150, "{scope}", needs=("jdks",), brief=BRIEF),
     script("jdbc", "programs", 30, "--only jdbc", needs=("jdks",), file="databases", brief=QUICK),
     script("clients_java", "programs", 30, "--only java", needs=("jdks",), file="clients", brief=QUICK),
     script("loaders", "programs", 20, needs=("jdks",), brief=QUICK),
@@ -141,7 +145,7 @@ TESTS = [
     script("suites", "more", 64, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
     script("servers", "more", 40, needs=("jdks",), runs="ci"),
     script("roslyn", "more", 81, "--only roslyn", file="programs_dotnet", runs="brief"),
-    script("large_programs", "more", 200, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief={**QUICK, "WEAVE_JUDGES": "newest"}),
+    script("large_programs", "more", 90, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),

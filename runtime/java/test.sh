@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the hook library as it is packed in weave-runtime.jar, on the JDK of the path (or JAVA_HOME) and on a newer one:
 # WEAVE_JDK_NEW, or the newest of WEAVE_JDKS and of those installed (WEAVE_ONE_JDK=1 makes do without). The arguments:
-# part of the name of the tests to run, and how many seconds those take that may be longer (3). The program WEAVE must read the traces:
+# part of the name of the tests to run, and how many seconds those take that may be longer (WEAVE_SECONDS, or 3). The program WEAVE must read the traces:
 # unless it is set, it is built.
 set -eu
 cd "$(dirname "$0")"
@@ -20,5 +20,5 @@ sh build.sh --check
 "$jdk/bin/javac" --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
 for home in "$jdk" $jdk_new; do
     echo "== $("$home/bin/java" -version 2>&1 | head -n 1)"
-    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}" "${2:-3}"
+    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}" "${2:-${WEAVE_SECONDS:-3}}"
 done

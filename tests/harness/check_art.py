@@ -7,7 +7,7 @@ The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex fi
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
 with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
-stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, as a device judges; of small dex files, not
+stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, of large ones every other, as a device judges; of small dex files, not
 by itself what another choice has at once).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
@@ -96,6 +96,8 @@ CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with v
 #: What one choice has at once where there is room, by itself. The small dex files have it.
 PARTS = (*POINTED, *AROUND_PARTS)
 GENERATED, GENERATED_EVERYDAY = 4000, 400
+#: Bytes of dex files that take most of the time.
+LARGE = 1_000_000
 SHOWN = 20
 
 
@@ -438,6 +440,11 @@ def values(score, folder):
             score.check(f"values of {program} ({mode})", good, str(verdict.findings) or f"{verdict.methods} methods")
 
 
+def of_large(dexes, number):
+    """Every other choice, where the dex files are large: their neighbours have the rest."""
+    return CHOICES_EVERYDAY[number % 2::2] if sum(dex.stat().st_size for dex in dexes) > LARGE else CHOICES_EVERYDAY
+
+
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     corpora.add_scopes(args)
@@ -461,8 +468,9 @@ def body():
     for name, dexes in small.items():
         chosen = [choice for choice in CHOICES if not (everyday and choice in PARTS)]
         compare(score, apk_of(folder / f"{name}.apk", dexes), chosen, folder)
-    for name, dexes in apps().items():
-        compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES_EVERYDAY if everyday else CHOICES, folder, ("device",) if everyday else tuple(MODES))
+    for number, (name, dexes) in enumerate(apps().items()):
+        modes, chosen = (("device",), of_large(dexes, number)) if everyday else (tuple(MODES), CHOICES)
+        compare(score, apk_of(folder / f"{name}.apk", dexes), chosen, folder, modes)
     return score.finish("apks before ART's verifiers")
 
 
