@@ -11,7 +11,7 @@ pub fn jdk(name: &str) -> Command {
     });
     // These programs run for less than a second: compiling them twice takes longer than it saves.
     let quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
-    let before = if name == "java" { "" } else { "-J" };
+    let before = if name.ends_with("java") { "" } else { "-J" };
     command.args(quick.map(|option| format!("{before}{option}")));
     command
 }
