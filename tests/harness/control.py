@@ -54,7 +54,7 @@ match = { type = "app.**", method = ["query", "fails", "noise", "summed", "count
 mode = "auto"
 """
 ROUNDS = 500
-MANY = 20_000
+MANY = 8_000
 METHODS = ("query", "fails", "noise", "summed", "counted")
 # Methods of .NET that run in pieces, and the one of these which is switched like each. What would be summed up is recorded.
 PIECES = {"later": "query", "items": "noise", "soon": "summed", "tally": "counted"}
