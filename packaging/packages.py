@@ -202,6 +202,25 @@ def needs_of(program):
     return re.findall(r"Requesting program interpreter: ([^]]+)|\(NEEDED\).*\[(.+)\]", told)
 
 
+def check_static(program):
+    """Ends if a program does not start where nothing else is."""
+    needs = needs_of(program)
+    if needs:
+        sys.exit(f"{program} is not static: it needs {needs}")
+    if os.geteuid() != 0:
+        # Only root may give a process a root folder of its own.
+        return
+    with tempfile.TemporaryDirectory() as root:
+        shutil.copy(program, Path(root) / "weave")
+        try:
+            told = subprocess.run(["/weave", "--version"], text=True, capture_output=True, preexec_fn=lambda: os.chroot(root), cwd=root)
+            why = told.stderr if told.returncode or not told.stdout.startswith("weave ") else None
+        except OSError as e:
+            why = e
+    if why is not None:
+        sys.exit(f"{program} does not start in an empty folder: {why}")
+
+
 def static_program():
     """Builds the program for any Linux of this processor."""
     target = f"{platform.machine()}-unknown-linux-musl"
@@ -210,9 +229,7 @@ def static_program():
         sys.exit(f"a static program needs Rust's target and a C compiler for musl: rustup target add {target}, and Debian's package musl-tools")
     run("cargo", "build", "--release", "--target", target, cwd=ROOT)
     built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / target / "release/weave"
-    needs = needs_of(built)
-    if needs:
-        sys.exit(f"{built} is not static: it needs {needs}")
+    check_static(built)
     return built
 
 
@@ -229,12 +246,12 @@ def main():
     options.add_argument("--program", action="append", default=[])
     options.add_argument("--only", choices=("maven", "nuget"))
     options.add_argument("out", type=Path, nargs="?", default=ROOT / "target/packages")
-    options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux")
+    options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux; root sees it start")
     options.add_argument("--static", action="store_true")
     args = options.parse_args()
     if args.check_static:
-        needs = needs_of(args.check_static)
-        sys.exit(f"{args.check_static} is not static: it needs {needs}" if needs else 0)
+        check_static(args.check_static.resolve())
+        sys.exit(0)
     if args.static and (args.program or platform.system() != "Linux"):
         sys.exit("--static builds a program for Linux, on Linux, and --program names one that is there")
     own = static_program() if args.static else Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release" / name

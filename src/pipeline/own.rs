@@ -115,6 +115,8 @@ pub(crate) struct Embedded {
     pub(crate) assemblies: BTreeMap<String, Vec<u8>>,
     /// What the Java modules are called that they are, by a descriptor or by their manifests.
     modules: BTreeSet<String>,
+    /// The files of libraries that are no modules: no named module sees their classes.
+    unnamed: BTreeSet<String>,
 }
 
 impl<'a> Own<'a> {
@@ -173,6 +175,11 @@ impl<'a> Own<'a> {
             true => &self.embedded.classes,
             false => &NONE,
         }
+    }
+
+    /// The first library that is there when the program runs, and that no named module sees.
+    pub(crate) fn unseen_by_modules(&self) -> Option<&str> {
+        self.there.unnamed.first().map(String::as_str)
     }
 
     /// Whether one of these calls needs a library that goes into the output.
@@ -423,11 +430,21 @@ impl Embedded {
             dexes: vec![embedded::DEX.to_vec()],
             assemblies: BTreeMap::from([(embedded::DLL_NAME.to_owned(), embedded::DLL.to_vec())]),
             modules: BTreeSet::new(),
+            unnamed: BTreeSet::new(),
         })
     }
 
     /// Reads a library.
     pub(crate) fn add(&mut self, path: &Path) -> Result<()> {
+        let before = (self.modules.len(), self.classes.len());
+        self.read(path)?;
+        if before.0 == self.modules.len() && before.1 < self.classes.len() {
+            self.unnamed.insert(path.display().to_string());
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, path: &Path) -> Result<()> {
         if path.is_dir() {
             for file in folder::list(path)?.files {
                 let bytes =

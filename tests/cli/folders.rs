@@ -508,6 +508,28 @@ around = "acme.times.Times.round(proceed)"
         world.read(&format!("all-out/f/{class}")),
         world.read(&format!("f/out/{class}"))
     );
+    // Of a library that no module sees, the build tells.
+    let rules = String::from_utf8(world.read("weave.toml")).unwrap();
+    let there = rules.replace("path = \"hooks\"", "path = \"hooks\"\nembed = false");
+    world.write("there.toml", there);
+    let args = [
+        "f/classes",
+        "there",
+        "--no-runtime",
+        "--rules",
+        "there.toml",
+    ];
+    let told = world.wove(&args).err;
+    assert!(
+        told.contains("the module acme.fib does not see the hooks of"),
+        "{told}"
+    );
+    world.write(
+        "hooks/META-INF/MANIFEST.MF",
+        "Manifest-Version: 1.0\nAutomatic-Module-Name: acme.times\n",
+    );
+    let told = world.wove(&args).err;
+    assert!(!told.contains("does not see"), "{told}");
     // On a class path the names are the library's.
     fs::remove_file(world.at("f/classes/module-info.class")).unwrap();
     world.wove(&["f/classes", "plain", "--no-runtime"]);

@@ -168,6 +168,7 @@ impl Walk<'_, '_> {
                 continue;
             }
             let before = read(&found.path)?;
+            self.warn_of_unseen_library(&before);
             let after = match folder.cx.runtime && !sharing.contains(unversioned(root)) {
                 true => module_info::add_package(&before, embedded::PACKAGE),
                 false => module_info::add_requires(&before, embedded::MODULE),
@@ -193,6 +194,24 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Warns of hooks that the module of a descriptor will not see.
+    fn warn_of_unseen_library(&mut self, descriptor: &[u8]) {
+        let own = self.folder.cx.own.filter(|_| self.ledger.needs.hooks);
+        let library = own.and_then(|own| own.unseen_by_modules());
+        if let Some(library) = library
+            && let Ok(Some(module)) = module_info::name(descriptor)
+        {
+            let text = format!(
+                "{}: the module {module} does not see the hooks of {library}, which is no named module: give it an \
+                 Automatic-Module-Name, or let it go into the output (embed = true)",
+                self.folder.name
+            );
+            self.ledger.outcome.warn(WarningKind::LibraryMissing, text);
+        }
     }
 }
 
