@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Builds gson with Maven and four kinds of weaving: none, Weave's plug-in, Byte Buddy's and AspectJ's; with a like advice.
+"""Builds gson with four kinds of weaving: none, Weave's plug-in, Byte Buddy's and AspectJ's; with a like advice. By Maven, and by Gradle
+with freefair's plug-in for AspectJ.
 
-    benches/comparison.py [--rounds N]
+    benches/comparison.py [--rounds N] [--only maven|gradle]
 
 Each round runs all kinds, one after another: a clean build, one without changes, and one after an edit of one class. Told of each is
-the CPU time of the whole Maven process and of what it started, and the time of the clock, medians with the least and the most; and
+the CPU time of the whole Maven or Gradle process (without a daemon) and of what it started, and the time of the clock, medians with the least and the most; and
 whether the classes are right: those of a build without changes are the ones of before, those after the edit are the ones of a clean
 build of the same sources, and a program that uses them prints what it prints unwoven and sees as many ends of calls as beginnings.
 """
@@ -17,18 +18,18 @@ import statistics
 import subprocess
 import sys
 import time
-import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "harness"))
 
+import gradle_dist
+import gson
 import lib
 from builds import packages, same_folders, write
 
 WORK = lib.WORK / "bench comparison"
 LOCAL = lib.CORPORA / "m2"
-GSON, ERRORS, BUDDY, ASPECTJ, ASPECTJ_PLUGIN = "2.11.0", "2.27.0", "1.15.11", "1.9.22.1", "1.14"
-RULES = 'version = 1\n\n[[aspect]]\nname = "gson"\nmatch = { type = "com.google.gson.**", kind = "method" }\nmin-size = 0\n'
+BUDDY, ASPECTJ, ASPECTJ_PLUGIN = "1.15.11", "1.9.22.1", "1.14"
 CALLS = """package probe;
 public class Calls {
     public static long begun, ended;
@@ -64,18 +65,6 @@ public aspect Traced {
     before(): calls() { Calls.enter(); }
     after(): calls() { Calls.leave(); }
 }
-"""
-MAIN = """package use;
-import com.google.gson.*;
-public class Use { public static void main(String[] args) throws Exception {
-    Gson gson = new GsonBuilder().setPrettyPrinting().create();
-    JsonElement read = JsonParser.parseString("{\\"a\\":[1,2.5,null,true],\\"b\\":{\\"c\\":\\"text\\"}}");
-    System.out.println(gson.toJson(read));
-    try { JsonParser.parseString("{"); } catch (JsonParseException e) { System.out.println(e.getClass()); }
-    try { Class<?> calls = Class.forName("probe.Calls");
-        System.err.println("calls " + calls.getField("begun").get(null) + " " + calls.getField("ended").get(null));
-    } catch (ClassNotFoundException e) { }
-} }
 """
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -117,14 +106,29 @@ KINDS = {
 }
 
 
-def jar_of(group, name, version, classifier=""):
-    """An artifact in the local repository, which fetches it if it is not there."""
-    suffix = f"-{classifier}" if classifier else ""
-    path = LOCAL / group.replace(".", "/") / name / version / f"{name}-{version}{suffix}.jar"
-    if not path.is_file():
-        lib.run(["mvn", "-q", "-B", f"-Dmaven.repo.local={LOCAL}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get",
-                 f"-Dartifact={group}:{name}:{version}:jar" + (f":{classifier}" if classifier else ""), "-Dtransitive=false"])
-    return path
+FREEFAIR, BUDDY_GRADLE = "8.4", "net.bytebuddy.byte-buddy-gradle-plugin"
+SETTINGS = """pluginManagement {{ repositories {{ maven {{ url = uri('{local}') }}; maven {{ url = uri('{repository}') }} }} }}
+dependencyResolutionManagement {{ repositories {{ maven {{ url = uri('{local}') }}; maven {{ url = uri('{repository}') }} }} }}
+rootProject.name = 'gson'
+"""
+CLASS_PATH = """buildscript {{ repositories {{ maven {{ url = uri('{local}') }}; maven {{ url = uri('{repository}') }} }}
+  dependencies {{ {needs} }} }}
+"""
+#: What each kind adds to a build script of Gradle: in front of the plug-ins, plug-ins, and what follows.
+GRADLE = {
+    "none": ("", "id 'java'", ""),
+    "Weave": ("", "id 'java'; id 'dev.weave' version '{version}'", ""),
+    "Byte Buddy": ("classpath 'net.bytebuddy:byte-buddy-gradle-plugin:{buddy}'; classpath 'org.bench:comparison-probe:1.0'", "id 'java'",
+                   f"apply plugin: '{BUDDY_GRADLE}'\ndependencies {{{{ implementation 'org.bench:comparison-probe:1.0' }}}}\n"
+                   "byteBuddy {{ transformation {{ plugin = probe.ProbePlugin }} }}\n"),
+    "AspectJ": ("classpath 'io.freefair.gradle:aspectj-plugin:{freefair}'", "id 'java'",
+                "apply plugin: 'io.freefair.aspectj.post-compile-weaving'\naspectj {{ version = '{aspectj}' }}\n"
+                "dependencies {{ aspect 'org.bench:comparison-probe:1.0'; implementation 'org.aspectj:aspectjrt:{aspectj}' }}\n"),
+}
+
+
+def jar_of(*names):
+    return gson.jar_of(LOCAL, *names)
 
 
 def probe(jdk, repository):
@@ -147,76 +151,86 @@ def probe(jdk, repository):
 
 
 class Project:
+    """A project of Maven."""
+
+    tool, woven = "Maven", "target/weave/main/woven/gson"
+    built, unwoven = "target", "target/classes"
+
     def __init__(self, kind, repository, version):
-        self.kind, self.folder = kind, WORK / kind.lower()
-        fill = {"version": version, "buddy": BUDDY, "aspectj": ASPECTJ, "aspectj_plugin": ASPECTJ_PLUGIN}
-        needs, plugin = (text.format(**fill) for text in KINDS[kind])
-        write(self.folder / "pom.xml", POM.format(repository=repository.root.as_uri(), errors=ERRORS, needs=needs, plugin=plugin))
-        write(self.folder / "weave.toml", RULES)
-        with zipfile.ZipFile(jar_of("com.google.code.gson", "gson", GSON, "sources")) as sources:
-            for name in sources.namelist():
-                if name.startswith("com/") and name.endswith(".java"):
-                    write(self.folder / "src/main/java" / name, sources.read(name).decode())
-        self.edited = self.folder / "src/main/java/com/google/gson/JsonNull.java"
-        self.text = self.edited.read_text(encoding="utf-8")
+        self.kind, self.folder = kind, WORK / self.tool / kind.lower()
+        self.describe(repository, version)
+        self.sources = gson.Sources(self.folder, LOCAL)
         self.figures = {}
+
+    def describe(self, repository, version):
+        fill = {"version": version, "buddy": BUDDY, "aspectj": ASPECTJ, "aspectj_plugin": ASPECTJ_PLUGIN}
+        needs, plugin = (text.format(**fill) for text in KINDS[self.kind])
+        write(self.folder / "pom.xml", POM.format(repository=repository.root.as_uri(), errors=gson.ERRORS[2], needs=needs, plugin=plugin))
 
     @property
     def classes(self):
         """What the build hands on."""
-        return self.folder / ("target/weave/main/woven/gson" if self.kind == "Weave" else "target/classes")
+        return self.folder / (self.woven if self.kind == "Weave" else self.unwoven)
+
+    def command(self, offline):
+        return ["mvn", "-B", *(["-o"] if offline else []), "-f", str(self.folder / "pom.xml"), f"-Dmaven.repo.local={LOCAL}", "test-compile"]
 
     def build(self, what, offline=True):
         begun, cpu = time.monotonic(), lib.cpu()
-        told = subprocess.run(["mvn", "-B", *(["-o"] if offline else []), "-f", str(self.folder / "pom.xml"), f"-Dmaven.repo.local={LOCAL}",
-                               "test-compile"], text=True, capture_output=True)
+        told = subprocess.run(self.command(offline), text=True, capture_output=True, env={**os.environ, "GRADLE_USER_HOME": str(WORK / "home")})
         if told.returncode:
-            raise RuntimeError(told.stdout[-3000:])
+            raise RuntimeError(told.stdout[-3000:] + told.stderr[-2000:])
         if what:
             wall = (time.monotonic() - begun, lib.cpu() - cpu)
             self.figures.setdefault(what, []).append(wall)
 
-    def edit(self, number):
-        body = f"public int hashCode() {{\n    int more = {number}; if (more > 9) more--;"
-        write(self.edited, re.sub(r"public int hashCode\(\) \{", body, self.text, count=1))
-
     def copy(self, name):
-        there = WORK / "copies" / f"{self.kind} {name}"
+        there = WORK / "copies" / f"{self.tool} {self.kind} {name}"
         shutil.rmtree(there, ignore_errors=True)
         # What a plug-in notes of its own build is no class.
         shutil.copytree(self.classes, there, ignore=shutil.ignore_patterns("builddef.lst", "*.wsym"))
         return there
 
     def clean(self):
-        shutil.rmtree(self.folder / "target", ignore_errors=True)
+        shutil.rmtree(self.folder / self.built, ignore_errors=True)
 
 
-def use(jdk, folders):
-    """What a program prints that uses the classes, and the beginnings and ends of calls that were seen."""
-    path = os.pathsep.join(str(folder) for folder in folders)
-    told = subprocess.run([jdk / "bin/java", "-cp", path, "use.Use"], text=True, capture_output=True,
-                          env={**os.environ, "WEAVE_TRACE": str(WORK / "use.wtrace")})
-    seen = re.search(r"calls (\d+) (\d+)", told.stderr)
-    return told.stdout, tuple(map(int, seen.groups())) if seen else None
+class GradleProject(Project):
+    """The same for Gradle."""
+
+    tool, woven = "Gradle", "build/weave/classes/main"
+    built, unwoven = "build", "build/classes/java/main"
+
+    def describe(self, repository, version):
+        fill = {"version": version, "buddy": BUDDY, "aspectj": ASPECTJ, "freefair": FREEFAIR, "local": LOCAL.as_uri(),
+                "repository": repository.root.as_uri()}
+        needs, plugins, more = (text.format(**fill) for text in GRADLE[self.kind])
+        write(self.folder / "settings.gradle", SETTINGS.format(**fill))
+        write(self.folder / "build.gradle", (CLASS_PATH.format(needs=needs, **fill) if needs else "") + f"plugins {{ {plugins} }}\n"
+              + f"dependencies {{ implementation '{':'.join(gson.ERRORS)}' }}\n"
+              # The hook of incremental compilation is in no jar of the registry.
+              + "tasks.withType(JavaCompile).configureEach { options.incremental = false; options.release = 8 }\n" + more)
+
+    def command(self, offline):
+        return [str(gradle_dist.installation("8.4") / "bin/gradle"), "-p", str(self.folder), "--no-daemon", "--offline", "--console=plain", "classes"]
 
 
 def correct(project, jdk, library, expected):
     """What is right of a kind's classes, each with yes or no."""
-    project.edit(0)
+    project.sources.edit(0)
     project.clean()
     project.build(None)
     full = project.copy("full")
     project.build(None)
     unchanged = same_folders(full, project.copy("no change"))
-    project.edit(50)
+    project.sources.edit(50)
     project.build(None)
     edited = project.copy("edited")
     project.clean()
     project.build(None)
     anew = same_folders(edited, project.copy("anew"))
-    use_classes = WORK / "use/out"
-    more = {"Weave": [library], "Byte Buddy": [WORK / "probe.jar"], "AspectJ": [WORK / "probe.jar", jar_of("org.aspectj", "aspectjrt", ASPECTJ)]}
-    printed, calls = use(jdk, [use_classes, edited, *more.get(project.kind, [])])
+    more = {"Weave": [library], "Byte Buddy": [WORK / "probe/probe.jar"], "AspectJ": [WORK / "probe/probe.jar", jar_of("org.aspectj", "aspectjrt", ASPECTJ)]}
+    printed, calls = gson.use(jdk, [WORK / "use/out", edited, *more.get(project.kind, [])], WORK / "use.wtrace")
     if project.kind == "Weave":
         report = lib.run([lib.weave_binary(), "report", WORK / "use.wtrace", "--json"]).stdout
         seen = [int(n) for n in re.findall(r'"calls":\s*(\d+)', report)]
@@ -225,10 +239,41 @@ def correct(project, jdk, library, expected):
             "calls": calls}
 
 
+def compare(score, projects, rounds, jdk):
+    """Builds projects of all kinds in turns, tells what that took, and looks at what came of it."""
+    for project in projects:
+        project.build(None, offline=False)
+    plain = projects[0].classes
+    expected, _ = gson.use(jdk, [gson.compile_use(jdk, WORK / "use", plain), plain], WORK / "use.wtrace")
+    for number in range(rounds):
+        for project in projects:
+            project.sources.edit(2 * number)
+            project.clean()
+            project.build("clean")
+        for project in projects:
+            project.build("no change")
+        for project in projects:
+            project.sources.edit(2 * number + 1)
+            project.build("one class")
+    for project in projects:
+        for what, values in project.figures.items():
+            walls, cpus = zip(*values)
+            print(f"     {project.tool}, {project.kind}, {what}: " + ", ".join(
+                f"{name} {statistics.median(all):.2f} s ({min(all):.2f} to {max(all):.2f})" for name, all in (("CPU", cpus), ("clock", walls))), flush=True)
+    for project in projects:
+        right = correct(project, jdk, WORK / "runtime.jar", expected)
+        print(f"     {project.tool}, {project.kind}: {right}", flush=True)
+        if project.kind in ("none", "Weave"):
+            calls = right.pop("calls")
+            score.check(f"{project.tool}, {project.kind}: what is built without changes and after an edit is right", all(right.values()), right)
+            score.check(f"{project.tool}, {project.kind}: calls", (calls is None) == (project.kind == "none"), calls)
+
+
 def body():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=3)
-    rounds = options.parse_args().rounds
+    options.add_argument("--only", choices=("maven", "gradle"))
+    args = options.parse_args()
     lib.fresh(WORK)
     program, jdk = lib.weave_binary(), lib.oldest_jdk()
     repository = packages.make(program, WORK / "packages")
@@ -236,40 +281,17 @@ def body():
         shutil.rmtree(LOCAL / made, ignore_errors=True)
     version = packages.version(program)
     probe(jdk, repository)
-    shutil.copyfile(WORK / "probe/probe.jar", WORK / "probe.jar")
     lib.run([program, "runtime", WORK / "runtime.jar"])
-    projects = [Project(kind, repository, version) for kind in KINDS]
-    for project in projects:
-        project.build(None, offline=False)
-    write(WORK / "use/Use.java", MAIN)
-    plain = projects[0].classes
-    lib.run([jdk / "bin/javac", "-cp", plain, "-d", WORK / "use/out", WORK / "use/Use.java"])
-    expected, _ = use(jdk, [WORK / "use/out", plain])
+    for plugin in (f"net.bytebuddy:byte-buddy-gradle-plugin:{BUDDY}", f"io.freefair.gradle:aspectj-plugin:{FREEFAIR}"):
+        lib.run(["mvn", "-q", "-B", f"-Dmaven.repo.local={LOCAL}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get", f"-Dartifact={plugin}"])
     score = lib.Score()
-    for number in range(rounds):
-        for project in projects:
-            project.edit(2 * number)
-            project.clean()
-            project.build("clean")
-        for project in projects:
-            project.build("no change")
-        for project in projects:
-            project.edit(2 * number + 1)
-            project.build("one class")
-    for project in projects:
-        for what, values in project.figures.items():
-            walls, cpus = zip(*values)
-            print(f"     {project.kind}, {what}: " + ", ".join(
-                f"{name} {statistics.median(all):.2f} s ({min(all):.2f} to {max(all):.2f})" for name, all in (("CPU", cpus), ("clock", walls))), flush=True)
-    for project in projects:
-        right = correct(project, jdk, WORK / "runtime.jar", expected)
-        print(f"     {project.kind}: {right}", flush=True)
-        if project.kind in ("none", "Weave"):
-            calls = right.pop("calls")
-            score.check(f"{project.kind}: what is built without changes and after an edit is right", all(right.values()), right)
-            score.check(f"{project.kind}: calls", (calls is None) == (project.kind == "none"), calls)
-    for made in ("dev/weave", "org/bench"):
-        shutil.rmtree(LOCAL / made, ignore_errors=True)
+    try:
+        for tool in (Project, GradleProject):
+            if args.only in (None, tool.tool.lower()):
+                compare(score, [tool(kind, repository, version) for kind in KINDS], args.rounds, jdk)
+    finally:
+        for made in ("dev/weave", "org/bench"):
+            shutil.rmtree(LOCAL / made, ignore_errors=True)
     return score.finish("builds with other weavers")
 
 
