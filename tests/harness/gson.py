@@ -24,13 +24,13 @@ public class Use { public static void main(String[] args) throws Exception {
 """
 
 
-def jar_of(local, group, name, version, classifier=""):
+def jar_of(local, group, name, version, classifier="", extension="jar"):
     """An artifact in a local repository, which fetches it if it is not there."""
     suffix = f"-{classifier}" if classifier else ""
-    path = local / group.replace(".", "/") / name / version / f"{name}-{version}{suffix}.jar"
+    path = local / group.replace(".", "/") / name / version / f"{name}-{version}{suffix}.{extension}"
     if not path.is_file():
         packages.run("mvn", "-q", "-B", f"-Dmaven.repo.local={local}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get",
-                     f"-Dartifact={group}:{name}:{version}:jar" + (f":{classifier}" if classifier else ""), "-Dtransitive=false")
+                     f"-Dartifact={group}:{name}:{version}:{extension}" + (f":{classifier}" if classifier else ""), "-Dtransitive=false")
     return path
 
 

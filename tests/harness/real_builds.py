@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds of published programs with the plug-ins: gson by Maven and by Gradle, and projects in Kotlin that use each other.
+"""Builds of published programs with the plug-ins: gson by several versions of Maven and by Gradle, and projects in Kotlin that use each other.
 
     python3 tests/harness/real_builds.py
 
@@ -46,6 +46,8 @@ pluginManagement {{ repositories {{ mavenLocal(); maven {{ url = uri('{repositor
 dependencyResolutionManagement {{ repositories {{ mavenLocal(); maven {{ url = uri('{repository}') }} }} }}
 rootProject.name = '{name}'
 """
+#: The Mavens, besides the one on the PATH.
+MAVENS = ("3.9.11", "4.0.0-rc-5")
 COROUTINES = ("org.jetbrains.kotlinx", "kotlinx-coroutines-core-jvm", "1.7.3")
 KOTLIN = """
 plugins {{ id 'java-library'; id 'org.jetbrains.kotlin.jvm' version '{kotlin}'; id 'dev.weave' version '{version}' }}
@@ -94,8 +96,20 @@ def judge(score, how, program, jdk, woven, plain, library):
                 printed == expected and "JsonSyntaxException" in printed and parsed == 2 and len(seen) > 50, (len(seen), parsed))
 
 
-def gson_by_maven(score, repository, version, program, jdk, library):
-    folder = WORK / "gson by maven"
+def maven_of(version):
+    """The command of a Maven from the registry."""
+    home = lib.CORPORA / f"apache-maven-{version}"
+    if not home.is_dir():
+        packed = gson.jar_of(LOCAL, "org.apache.maven", "apache-maven", version, "bin", "zip")
+        unpacked = lib.fresh(WORK / "unpacked")
+        shutil.unpack_archive(packed, unpacked)
+        (unpacked / home.name / "bin/mvn").chmod(0o755)
+        shutil.move(unpacked / home.name, home)
+    return home / "bin/mvn"
+
+
+def gson_by_maven(score, repository, version, program, jdk, library, how, mvn):
+    folder = WORK / f"gson by {how}"
     sources = gson.Sources(folder, LOCAL)
     plugins = "".join(f"<plugin><artifactId>{name}</artifactId><version>{number}</version></plugin>" for name, number in PLUGINS.items())
     write(folder / "pom.xml", POM.format(repository=repository.root.as_uri(), version=version, errors=gson.ERRORS, plugins=plugins))
@@ -103,7 +117,7 @@ def gson_by_maven(score, repository, version, program, jdk, library):
     tool.score = score
 
     def build(*goals):
-        tool.call(["mvn", "-B", "-f", folder / "pom.xml", f"-Dmaven.repo.local={LOCAL}", *goals])
+        tool.call([mvn, "-B", "-f", folder / "pom.xml", f"-Dmaven.repo.local={LOCAL}", *goals])
         return tool.status == 0
 
     woven = folder / "target/weave/main/woven/gson"
@@ -113,14 +127,14 @@ def gson_by_maven(score, repository, version, program, jdk, library):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(woven, copy)
 
-    tool.check("Maven: gson is built and woven", build("package") and tool.has("Wove "))
-    judge(score, "Maven", program, jdk, woven, folder / "target/classes", library)
+    tool.check(f"{how}: gson is built and woven", build("package") and tool.has("Wove "))
+    judge(score, how, program, jdk, woven, folder / "target/classes", library)
     kept()
-    tool.check("Maven: a build without changes weaves nothing", build("package") and tool.has("Nothing to weave") and same_folders(copy, woven))
+    tool.check(f"{how}: a build without changes weaves nothing", build("package") and tool.has("Nothing to weave") and same_folders(copy, woven))
     sources.edit(5)
     edited = build("package")
     kept()
-    tool.check("Maven: after an edit of one class, all is as if built anew", edited and build("clean", "package") and same_folders(copy, woven))
+    tool.check(f"{how}: after an edit of one class, all is as if built anew", edited and build("clean", "package") and same_folders(copy, woven))
 
 
 def gson_by_gradle(gradle, repository, version, program, jdk, library):
@@ -183,7 +197,8 @@ def body():
     subprocess.run([str(program), "runtime", str(library)], check=True)
     gradle = by_gradle.opened(gradle_dist.installation(by_gradle.VERSIONS[0]).resolve())
     try:
-        gson_by_maven(gradle.score, repository, version, program, jdk, library)
+        for number in MAVENS:
+            gson_by_maven(gradle.score, repository, version, program, jdk, library, f"Maven {number}", maven_of(number))
         gson_by_gradle(gradle, repository, version, program, jdk, library)
         kotlin(gradle, repository, version, program, jdk)
     finally:

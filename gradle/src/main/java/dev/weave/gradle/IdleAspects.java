@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.IdleReports;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -160,18 +161,7 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
             if (lines.get(0).equals(EMPTY)) {
                 continue;
             }
-            Map<String, String> here = new TreeMap<>();
-            for (String line : lines.subList(1, lines.size())) {
-                int text = line.lastIndexOf('\t');
-                here.put(line.substring(0, text), line.substring(text + 1));
-            }
-            if (idle == null) {
-                idle = here;
-            } else {
-                idle.keySet().retainAll(here.keySet());
-                // The longer one says why methods that match were left out.
-                idle.replaceAll((aspect, told) -> told.length() >= here.get(aspect).length() ? told : here.get(aspect));
-            }
+            idle = IdleReports.both(idle, IdleReports.of(lines));
         }
         if (idle != null) {
             idle.forEach((aspect, text) -> LOGGER.warn("weave: {}{} (WV0120)", place(aspect.split("\t"), rules), text));
