@@ -5,9 +5,10 @@ with freefair's plug-in for AspectJ.
     benches/comparison.py [--rounds N] [--only maven|gradle]
 
 Each round runs all kinds, one after another: a clean build, one without changes, and one after an edit of one class. Told of each is
-the CPU time of the whole Maven or Gradle process (without a daemon) and of what it started, and the time of the clock, medians with the least and the most; and
-whether the classes are right: those of a build without changes are the ones of before, those after the edit are the ones of a clean
-build of the same sources, and a program that uses them prints what it prints unwoven and sees as many ends of calls as beginnings.
+the CPU time of the whole Maven or Gradle process (without a daemon) and of what it started, and the time of the clock, medians with the least
+and the most. And whether the classes are right: those of a build without changes are the ones of before, those after the edit are the
+ones of a clean build of the same sources, and a program that uses them prints what it prints unwoven, and sees as many ends of calls
+as beginnings.
 """
 import argparse
 import os

@@ -224,11 +224,12 @@ public class WeavePlugin implements Plugin<Project> {
         ConfigurationVariant variant = api == null ? null : api.getOutgoing().getVariants().findByName(LibraryElements.CLASSES);
         if (variant != null) {
             variant.getArtifacts().clear();
-            // Only names of folders: what compiles is not asked for what it made.
-            variant.artifacts(project.provider(compiled::getFiles), artifact -> {
-                artifact.setType(ArtifactTypeDefinition.JVM_CLASS_DIRECTORY);
-                artifact.builtBy(compiled);
-            });
+            for (File folder : compiled) {
+                variant.artifact(folder, artifact -> {
+                    artifact.setType(ArtifactTypeDefinition.JVM_CLASS_DIRECTORY);
+                    artifact.builtBy(compiled);
+                });
+            }
         }
     }
 
