@@ -171,11 +171,12 @@ def kotlin(gradle, repository, version, program, jdk):
     write(folder / "orders/build.gradle", KOTLIN.format(more="implementation project(':stock')", **fill)
           + "tasks.register('run', JavaExec) { classpath = sourceSets.main.runtimeClasspath; mainClass = 'orders.Orders' }\n")
     write(folder / "orders/src/main/kotlin/orders/Orders.kt", ORDERS)
+    gradle.trace = str(WORK / "kotlin.wtrace")
     gradle.run(folder, ":orders:run", ":stock:compileTestKotlin", "--no-build-cache")
     gradle.check("Kotlin: coroutines, inline functions of another woven project, and tests of what is internal",
                  gradle.status == 0 and gradle.has(r"^counts \[42, 5\] String 47$"))
     if gradle.status == 0:
-        seen = calls(program, WORK.parent / "gradle/run.wtrace")
+        seen = calls(program, WORK / "kotlin.wtrace")
         counted = sum(count for name, count in seen.items() if re.search(r"Stock\.count", name))
         gradle.check("Kotlin: suspend functions are in the trace, each time that they are entered", counted >= 2, seen)
     gradle.run(folder, ":orders:run", "--no-build-cache")
