@@ -2,10 +2,11 @@
 """Makes the packages of build tools from a checkout: a Maven repository with the program, the hook library and the plug-ins
 for Gradle and Maven, and NuGet packages for MSBuild.
 
-    python3 packaging/packages.py [--static | --program [CLASSIFIER=]FILE..] [--only maven|nuget] [OUT]
+    python3 packaging/packages.py [--static | --as-built | --program [CLASSIFIER=]FILE..] [--only maven|nuget] [OUT]
 
-Without --program, target/release/weave is packed for this platform; a release names the programs of all. On Linux that one needs the glibc
-of this machine; --static builds one with musl, which starts on any Linux, and packs it. OUT is target/packages.
+Without --program a program for this platform is packed; a release names the programs of all. On Linux it is built with musl, so that it
+starts on any Linux; --static says that it must be so. Where Rust's target or a C compiler for musl are missing, and on other systems, it
+is target/release/weave, which on Linux needs the glibc of this machine; --as-built takes that one. OUT is target/packages.
 Needs a JDK (javac, jar) and Maven, which fetches what the plug-ins are compiled against; for NuGet alone, neither.
 """
 import argparse
@@ -202,17 +203,39 @@ def needs_of(program):
     return re.findall(r"Requesting program interpreter: ([^]]+)|\(NEEDED\).*\[(.+)\]", told)
 
 
-def static_program():
-    """Builds the program for any Linux of this processor."""
+def check_static(program):
+    """Ends if a program does not start where nothing else is."""
+    needs = needs_of(program)
+    if needs:
+        sys.exit(f"{program} is not static: it needs {needs}")
+    if os.geteuid() != 0:
+        # Only root may give a process a root folder of its own.
+        return
+    with tempfile.TemporaryDirectory() as root:
+        shutil.copy(program, Path(root) / "weave")
+        try:
+            told = subprocess.run(["/weave", "--version"], text=True, capture_output=True, preexec_fn=lambda: os.chroot(root), cwd=root)
+            why = told.stderr if told.returncode or not told.stdout.startswith("weave ") else None
+        except OSError as e:
+            why = e
+    if why is not None:
+        sys.exit(f"{program} does not start in an empty folder: {why}")
+
+
+def static_program(must):
+    """Builds the program for any Linux of this processor. None: it cannot be built here, and need not."""
     target = f"{platform.machine()}-unknown-linux-musl"
-    installed = Path(run("rustc", "--print", "sysroot").strip()) / "lib/rustlib" / target
-    if not installed.is_dir() or not shutil.which("musl-gcc"):
-        sys.exit(f"a static program needs Rust's target and a C compiler for musl: rustup target add {target}, and Debian's package musl-tools")
+    rust = shutil.which("rustc")
+    installed = rust and (Path(run(rust, "--print", "sysroot").strip()) / "lib/rustlib" / target).is_dir()
+    if not installed or not shutil.which("musl-gcc"):
+        why = f"a static program needs Rust's target and a C compiler for musl: rustup target add {target}, and Debian's package musl-tools"
+        if must:
+            sys.exit(why)
+        print(f"note: {why}", file=sys.stderr)
+        return None
     run("cargo", "build", "--release", "--target", target, cwd=ROOT)
     built = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / target / "release/weave"
-    needs = needs_of(built)
-    if needs:
-        sys.exit(f"{built} is not static: it needs {needs}")
+    check_static(built)
     return built
 
 
@@ -229,15 +252,19 @@ def main():
     options.add_argument("--program", action="append", default=[])
     options.add_argument("--only", choices=("maven", "nuget"))
     options.add_argument("out", type=Path, nargs="?", default=ROOT / "target/packages")
-    options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux")
+    options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux; root sees it start")
     options.add_argument("--static", action="store_true")
+    options.add_argument("--as-built", action="store_true")
     args = options.parse_args()
     if args.check_static:
-        needs = needs_of(args.check_static)
-        sys.exit(f"{args.check_static} is not static: it needs {needs}" if needs else 0)
-    if args.static and (args.program or platform.system() != "Linux"):
-        sys.exit("--static builds a program for Linux, on Linux, and --program names one that is there")
-    own = static_program() if args.static else Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release" / name
+        check_static(args.check_static.resolve())
+        sys.exit(0)
+    if args.static and (args.program or args.as_built or platform.system() != "Linux"):
+        sys.exit("--static builds a program for Linux, on Linux; --program and --as-built name one that is there")
+    own = None
+    if platform.system() == "Linux" and not args.program and not args.as_built:
+        own = static_program(args.static)
+    own = own or Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release" / name
     named = [p.rpartition("=") for p in args.program] or [("", "", own)]
     programs = {platform_name or classifier(): Path(path).resolve() for platform_name, _, path in named}
     unknown = sorted(set(programs) - set(nuget.FOLDERS))

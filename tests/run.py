@@ -141,6 +141,7 @@ TESTS = [
     script("layouts", "programs", 65, "{scope}", needs=("jdks",), brief=QUICK),
     script("gradle", "builds", 90, needs=("jdks",), runs="ci", brief=QUICK),
     script("maven", "builds", 105, needs=("jdks",), runs="ci", brief=QUICK),
+    script("real_builds", "builds", 120, needs=("jdks",), runs="full"),
     script("aot", "builds", 43, needs=("sdk",), runs="ci"),
     script("suites", "more", 64, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
     script("servers", "more", 40, needs=("jdks",), runs="ci"),

@@ -4,6 +4,7 @@ use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::structs::Structs;
 use crate::container::zip::Effort;
 use crate::error::Result;
+use crate::jvm::Relocation;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::IdBase;
 use crate::pipeline::library::embedded;
@@ -62,10 +63,19 @@ impl Context<'_> {
         self.own.is_none_or(Own::fits)
     }
 
-    /// The members of own hooks' libraries for classes that need this.
-    pub(crate) fn own_members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
-        self.own
-            .map_or_else(BTreeMap::new, |own| own.members(needs).clone())
+    /// The members of own hooks' libraries for classes that need this, in a module with these names of libraries.
+    pub(crate) fn own_members(
+        &self,
+        needs: &Needs,
+        relocation: Option<&Relocation>,
+    ) -> Result<BTreeMap<String, Vec<u8>>> {
+        let Some(own) = self.own else {
+            return Ok(BTreeMap::new());
+        };
+        match relocation {
+            Some(relocation) => relocation.members(own.members(needs)),
+            None => Ok(own.members(needs).clone()),
+        }
     }
 
     /// What is laid beside woven assemblies: file name and data. `platform`: the version of .NET that they need, else 0.

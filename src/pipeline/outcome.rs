@@ -144,7 +144,7 @@ pub enum WarningKind {
     SignatureRemoved,
     /// A baseline profile does not fit its dex files, and was left out.
     ProfileDropped,
-    /// Dex files call the hook library, and lie where it cannot be laid beside them.
+    /// Code calls the hook library, or own hooks, which it will not see where they lie.
     LibraryMissing,
     /// Native code made ahead of time no longer fits and was dropped.
     NativeCodeDropped,

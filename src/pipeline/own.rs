@@ -15,7 +15,7 @@ use crate::container::jar::Manifest;
 use crate::container::zip::{Archive, Method};
 use crate::dex;
 use crate::error::{Error, Kind, Result};
-use crate::jvm::{self, module_info};
+use crate::jvm::{self, Relocation, module_info};
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
@@ -95,6 +95,16 @@ pub(crate) struct Own<'a> {
     misfits: Mutex<Vec<Misfit>>,
 }
 
+/// In front of the packages of libraries in a module that is woven by itself; the module's name comes between.
+const OWN_PACKAGES: &str = "weave/own/";
+
+/// What own hooks bring into a module.
+pub(crate) enum Brings<'r> {
+    Nothing,
+    /// The libraries of the output, with these names.
+    Libraries(Option<&'r Relocation>),
+}
+
 /// The libraries that go into the output.
 #[derive(Default)]
 pub(crate) struct Embedded {
@@ -105,6 +115,8 @@ pub(crate) struct Embedded {
     pub(crate) assemblies: BTreeMap<String, Vec<u8>>,
     /// What the Java modules are called that they are, by a descriptor or by their manifests.
     modules: BTreeSet<String>,
+    /// The files of libraries that are no modules: no named module sees their classes.
+    unnamed: BTreeSet<String>,
 }
 
 impl<'a> Own<'a> {
@@ -165,6 +177,11 @@ impl<'a> Own<'a> {
         }
     }
 
+    /// The first library that is there when the program runs, and that no named module sees.
+    pub(crate) fn unseen_by_modules(&self) -> Option<&str> {
+        self.there.unnamed.first().map(String::as_str)
+    }
+
     /// Whether one of these calls needs a library that goes into the output.
     pub(crate) fn embeds<'c>(&self, mut calls: impl Iterator<Item = &'c Call>) -> bool {
         let path = |call: &'c Call| Some(format!("{}.class", call.hook.owner.name()?));
@@ -184,15 +201,42 @@ impl<'a> Own<'a> {
         embedded::packages(&self.embedded.classes)
     }
 
+    /// The names that the libraries of the output have in a module that is woven by itself. No two modules of a layer may have one
+    /// package: so each has a copy with names of its own. `descriptor` is the module's.
+    pub(crate) fn relocation(&self, descriptor: &[u8]) -> Option<Relocation> {
+        if self.embedded.classes.is_empty() {
+            return None;
+        }
+        // What is wrong with a descriptor is told where it is changed.
+        let module = module_info::name(descriptor).ok().flatten()?;
+        let package = format!("{OWN_PACKAGES}{}", module.replace('.', "/"));
+        let paths = self.embedded.classes.keys().map(String::as_str);
+        Some(Relocation::new(&package, paths))
+    }
+
     /// The descriptor of a woven module as it must be for own hooks: it contains the packages that they bring into it, if they do, and
     /// requires the modules of the libraries that are there when the program runs. `after` is what was made of it so far.
     pub(crate) fn describe(
         &self,
         before: &[u8],
         mut after: Option<Vec<u8>>,
-        brings_packages: bool,
+        brings: Brings<'_>,
     ) -> Result<Option<Vec<u8>>> {
-        for package in self.packages().into_iter().filter(|_| brings_packages) {
+        let packages: BTreeSet<String> = match brings {
+            Brings::Nothing => BTreeSet::new(),
+            Brings::Libraries(None) => self.packages().into_iter().map(str::to_owned).collect(),
+            Brings::Libraries(Some(relocation)) => {
+                let classes = self
+                    .embedded
+                    .classes
+                    .keys()
+                    .filter(|p| p.ends_with(".class"));
+                let paths = classes.map(|path| relocation.path(path));
+                let folder = |path: String| Some(path.rsplit_once('/')?.0.to_owned());
+                paths.filter_map(folder).collect()
+            }
+        };
+        for package in &packages {
             let added = module_info::add_package(after.as_deref().unwrap_or(before), package)?;
             after = added.or(after);
         }
@@ -279,13 +323,18 @@ pub(crate) enum MadeClass {
 }
 
 impl MadeClass {
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
-        match self {
-            MadeClass::Adapter(hook, adapter) => Ok(jvm::adapter(hook, adapter)),
-            MadeClass::Redirect(redirect, id) => jvm::redirect_class(redirect, *id),
+    /// Its class file, in a module with these names of libraries.
+    pub(crate) fn bytes(&self, relocation: Option<&Relocation>) -> Result<Vec<u8>> {
+        let bytes = match self {
+            MadeClass::Adapter(hook, adapter) => jvm::adapter(hook, adapter),
+            MadeClass::Redirect(redirect, id) => jvm::redirect_class(redirect, *id)?,
             MadeClass::Test(redirect) => jvm::test_class_of(redirect).ok_or_else(|| {
                 Error::new(Kind::Unsupported, "a hook of exceptions without a type")
-            }),
+            })?,
+        };
+        match relocation {
+            Some(relocation) => relocation.class(&bytes, 1),
+            None => Ok(bytes),
         }
     }
 }
@@ -381,11 +430,21 @@ impl Embedded {
             dexes: vec![embedded::DEX.to_vec()],
             assemblies: BTreeMap::from([(embedded::DLL_NAME.to_owned(), embedded::DLL.to_vec())]),
             modules: BTreeSet::new(),
+            unnamed: BTreeSet::new(),
         })
     }
 
     /// Reads a library.
     pub(crate) fn add(&mut self, path: &Path) -> Result<()> {
+        let before = (self.modules.len(), self.classes.len());
+        self.read(path)?;
+        if before.0 == self.modules.len() && before.1 < self.classes.len() {
+            self.unnamed.insert(path.display().to_string());
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, path: &Path) -> Result<()> {
         if path.is_dir() {
             for file in folder::list(path)?.files {
                 let bytes =

@@ -412,6 +412,133 @@ fn modules_that_lie_apart_are_told_where_the_library_is() {
     run_modules(&world, "out/m/classes:out/f/classes:out/weave-runtime.jar");
 }
 
+/// Hooks with a type, a lambda, a resource and a state of their own.
+const TIMES: &str = r#"
+package acme.times;
+
+import java.io.InputStream;
+import java.util.function.Function;
+
+public final class Times {
+    public static final class Call {
+        final String text;
+        Call(String text) { this.text = text; }
+    }
+
+    private static int calls;
+
+    public static Call begin(String method) {
+        Function<String, Call> made = Call::new;
+        return made.apply(++calls + " " + method);
+    }
+
+    public static void end(Call call) throws Exception {
+        try (InputStream word = Times.class.getResourceAsStream("word.txt")) {
+            System.out.println((char) word.read() + " " + call.text + " " + Class.forName("acme.times.Times").getModule().getName());
+        }
+    }
+
+    public static int round(java.util.function.IntSupplier proceed) {
+        return proceed.getAsInt();
+    }
+}
+"#;
+
+/// What two modules with these hooks print: each has a copy.
+const TIMED: &str = "< 1 of acme.fib\nfib 13\n< 3 fail acme.main\n< 2 fail acme.main\n< 1 fail acme.main\ncaught deep at line 16\n";
+
+/// Builds weave modules one by one. No two modules of a layer may have one package.
+#[test]
+fn modules_that_are_woven_one_by_one_bring_own_hooks_along() {
+    let world = World::new();
+    exploded(&world, "m/classes", "f/classes");
+    world.write("src/Times.java", TIMES);
+    world.tool("javac", &["-d", "hooks", "src/Times.java"]);
+    world.write("hooks/acme/times/word.txt", "<");
+    world.write(
+        "weave.toml",
+        r#"version = 1
+[[library]]
+path = "hooks"
+[[aspect]]
+name = "times"
+match = { type = "com.acme.**", method = ["of", "fail"] }
+enter = "acme.times.Times.begin(method)"
+exit = "acme.times.Times.end(state)"
+exception = "acme.times.Times.end(state)"
+[[aspect]]
+name = "round"
+match = { type = "com.acme.**", method = "of" }
+around = "acme.times.Times.round(proceed)"
+"#,
+    );
+    world.wove(&["runtime", "library.jar"]);
+    let run = |path: &str| {
+        let path = format!("{path}:library.jar");
+        let ran = world.tool("java", &["-p", &path, "-m", "acme.main/com.acme.Main"]);
+        assert!(ran.out.ends_with(TIMED), "{}\n{}", ran.out, ran.err);
+        assert_eq!(ran.err, "");
+    };
+    for module in ["m", "f"] {
+        world.wove(&[
+            &format!("{module}/classes"),
+            &format!("{module}/out"),
+            "--no-runtime",
+        ]);
+        let (jar, woven) = (format!("{module}.jar"), format!("{module}-out.jar"));
+        world.tool(
+            "jar",
+            &["cf", &jar, "-C", &format!("{module}/classes"), "."],
+        );
+        world.wove(&[&jar, &woven, "--no-runtime"]);
+    }
+    run("m/out:f/out");
+    run("m-out.jar:f-out.jar");
+    assert!(
+        world
+            .names("f-out.jar")
+            .contains(&"weave/own/acme/fib/acme/times/word.txt".to_owned())
+    );
+    // In one folder they are woven alike.
+    exploded(&world, "all/m", "all/f");
+    world.wove(&["all", "all-out", "--no-runtime"]);
+    run("all-out/m:all-out/f");
+    let class = "weave/own/acme/fib/acme/times/Times.class";
+    assert_eq!(
+        world.read(&format!("all-out/f/{class}")),
+        world.read(&format!("f/out/{class}"))
+    );
+    // Of a library that no module sees, the build tells.
+    let rules = String::from_utf8(world.read("weave.toml")).unwrap();
+    let there = rules.replace("path = \"hooks\"", "path = \"hooks\"\nembed = false");
+    world.write("there.toml", there);
+    let args = [
+        "f/classes",
+        "there",
+        "--no-runtime",
+        "--rules",
+        "there.toml",
+    ];
+    let told = world.wove(&args).err;
+    assert!(
+        told.contains("the module acme.fib does not see the hooks of"),
+        "{told}"
+    );
+    world.write(
+        "hooks/META-INF/MANIFEST.MF",
+        "Manifest-Version: 1.0\nAutomatic-Module-Name: acme.times\n",
+    );
+    let told = world.wove(&args).err;
+    assert!(!told.contains("does not see"), "{told}");
+    // On a class path the names are the library's.
+    fs::remove_file(world.at("f/classes/module-info.class")).unwrap();
+    world.wove(&["f/classes", "plain", "--no-runtime"]);
+    assert_eq!(
+        world.read("plain/acme/times/Times.class"),
+        world.read("hooks/acme/times/Times.class")
+    );
+}
+
 /// Names that other systems would not take come out as they went in.
 #[cfg(unix)]
 #[test]

@@ -200,6 +200,12 @@ def everyday(gradle, first, program, version):
     gradle.run(first, ":app:run", ":app:check2", "--configuration-cache")
     gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ", "^checked 3$")
                  and gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+    isolated = ["--warning-mode=fail", "-Dorg.gradle.unsafe.isolated-projects=true"]
+    gradle.run(first, ":app:run", ":app:check2", *isolated)
+    gradle.check("projects that are configured apart from each other, without a problem",
+                 gradle.status == 0 and gradle.has("^total 6 ", "^checked 3$") and not gradle.has("problems? (was|were) found"))
+    gradle.run(first, ":app:run", ":app:check2", *isolated)
+    gradle.check("and from their cache", gradle.status == 0 and gradle.has("^total 6 ", "Reusing configuration cache|entry reused"))
 
 
 def java(gradle, repository, version, program):

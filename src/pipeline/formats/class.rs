@@ -17,6 +17,7 @@ use crate::pipeline::ledger::touched::Touched;
 use crate::pipeline::library::layout::Unseen;
 use crate::pipeline::own;
 use crate::pipeline::own::{Code, Generated, Needs};
+use std::borrow::Cow;
 
 /// A class that some rule matches.
 pub(crate) struct PlannedClass<'a> {
@@ -79,11 +80,16 @@ impl PlannedClass<'_> {
         ledger.claim(plan, name, |_, index| class.describe(index))
     }
 
-    /// Weaves it. `None`: no rule matches it.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        self.class.name()
+    }
+
+    /// Weaves it, in a module with these names of libraries. `None`: no rule matches it.
     pub(crate) fn weave(
         self,
         cx: &Context<'_>,
         scratch: &mut jvm::Scratch,
+        relocation: Option<&jvm::Relocation>,
     ) -> Result<Option<TouchedClass>> {
         let PlannedClass { class, mut plan } = self;
         let redirected = redirect(&class, &mut plan)?;
@@ -108,7 +114,11 @@ impl PlannedClass<'_> {
             None => jvm::weave(&class, &plan, scratch)?,
             Some(bytes) => jvm::weave(&jvm::Class::parse(bytes)?, &plan, scratch)?,
         };
-        let bytes = woven.bytes.or(redirected);
+        let mut bytes = woven.bytes.or(redirected);
+        if let (Some(woven), Some(relocation)) = (&bytes, relocation) {
+            // The class's own constants say what it meant before.
+            bytes = Some(relocation.class(woven, class.pool.count())?);
+        }
         let (needs, generated) = match bytes {
             Some(_) => (Needs::of(&plan), own::generated(&plan)),
             None => Default::default(),

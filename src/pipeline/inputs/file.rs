@@ -155,7 +155,7 @@ fn weave_loose_class(
             return Ok(None);
         };
         planned.claim(ledger)?;
-        with_worker(|w| planned.weave(cx, &mut w.scratch))
+        with_worker(|w| planned.weave(cx, &mut w.scratch, None))
     };
     let woven = weave().map_err(|e: Error| e.in_artifact(name))?;
     let Some(class) = woven else { return Ok(None) };

@@ -10,6 +10,7 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::apk;
 use crate::container::zip::{Archive, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
+use crate::jvm::Relocation;
 use crate::pipeline::context::Context;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::formats::class::{PlannedClass, TouchedClass, plan_class};
@@ -142,11 +143,13 @@ pub(crate) fn weave_archive<W: Write + Send>(
     let matcher = cx
         .matcher
         .for_artifact(name, version.as_deref(), cx.hierarchy);
+    let relocation = relocation(cx, archive, &survey, &library);
     let rules = JarRules {
         survey: &survey,
         library: &library,
         carries_map: is_unit,
         own: cx.own,
+        relocation: relocation.as_ref(),
     };
     let mut walk = Walk {
         cx,
@@ -184,6 +187,7 @@ pub(crate) fn with_library<W: Write + Send>(
         library,
         carries_map: false,
         own: None,
+        relocation: None,
     };
     let mut output = Output::new(archive, &rules, label, open);
     output.keep_rest()?;
@@ -253,6 +257,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
     fn classes(&mut self, range: &[usize], before: Vec<Task>, spare: &Spare) -> Result<Vec<Task>> {
         let (cx, archive) = (self.cx, self.archive);
         let (layout, outer) = (self.rules.survey.layout, self.spot.unseen);
+        let relocation = self.rules.relocation;
         let tasks = tasks(archive, range);
         let mut arenas: Vec<Vec<u8>> = tasks.iter().map(|_| take(spare)).collect();
         let mut planned: Vec<PlannedTask<'_>> = (tasks.par_iter())
@@ -274,7 +279,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let weave = || -> Vec<Task> {
             let planned = planned.into_par_iter().with_max_len(1);
             planned
-                .map(|task| weave_task(cx, archive, task, take(spare)))
+                .map(|task| weave_task(cx, archive, relocation, task, take(spare)))
                 .collect()
         };
         let (woven, written) = rayon::join(weave, || self.write(before, spare));
@@ -556,14 +561,16 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let embed = *self.rules.library == Library::Embed;
         let needs_library = self.ledger.needs_library;
         let here = matches!(self.rules.library, Library::Embed | Library::Absent);
+        let relocation = self.rules.relocation;
         let own = match here {
-            true => self.cx.own_members(&self.ledger.needs),
+            true => self.cx.own_members(&self.ledger.needs, relocation)?,
             false => BTreeMap::new(),
         };
         for (path, made) in std::mem::take(&mut self.generated) {
             // One of an earlier weave is the same.
             if self.archive.find(&path).is_none() {
-                self.output.add(&path, Method::Deflated, &made.bytes()?)?;
+                self.output
+                    .add(&path, Method::Deflated, &made.bytes(relocation)?)?;
             }
         }
         let map = match is_unit {
@@ -698,6 +705,21 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
     }
 }
 
+/// The names of libraries in an archive that is a module and woven by itself.
+fn relocation(
+    cx: &Context<'_>,
+    archive: &Archive<'_>,
+    survey: &Survey,
+    library: &Library,
+) -> Option<Relocation> {
+    let is_module =
+        *library == Library::Absent && matches!(survey.layout, Layout::Jar | Layout::Jmod);
+    let own = cx.own.filter(|_| is_module)?;
+    let readable = |&index: &usize| archive.members()[index].size() <= MAX_CLASS;
+    let mut descriptors = survey.descriptors().filter(readable);
+    descriptors.find_map(|index| own.relocation(&rules::read(archive, index).ok()?))
+}
+
 /// The data of a member that is no class.
 fn unpack<'a>(member: &Member<'a>) -> Result<Cow<'a, [u8]>> {
     if let Some(stored) = member.stored() {
@@ -782,6 +804,7 @@ fn read_class(member: &Member<'_>, arena: &mut Vec<u8>) -> Outcome<Range<usize>>
 fn weave_task(
     cx: &Context<'_>,
     archive: &Archive<'_>,
+    relocation: Option<&Relocation>,
     planned: PlannedTask<'_>,
     mut packed: Vec<u8>,
 ) -> Task {
@@ -789,7 +812,7 @@ fn weave_task(
         .map(|(index, planned)| {
             let method = archive.members()[index].method();
             let mut weave = |class: PlannedClass<'_>| {
-                with_worker(|w| match class.weave(cx, &mut w.scratch) {
+                with_worker(|w| match class.weave(cx, &mut w.scratch, relocation) {
                     Ok(Some(class)) => {
                         MaybeClass::Touched(Item::pack(cx, method, class, w, &mut packed))
                     }

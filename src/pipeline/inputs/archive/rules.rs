@@ -5,13 +5,13 @@ use crate::container::apk;
 use crate::container::jar::{Manifest, is_signature_file};
 use crate::container::zip::{Archive, Method, Packed};
 use crate::error::{Error, Result};
-use crate::jvm::module_info;
+use crate::jvm::{Relocation, module_info};
 use crate::pipeline::format::{file_name, is_archive_name};
 use crate::pipeline::library::Library;
 use crate::pipeline::library::embedded::{HOOKS_CLASS, JAR_NAME, MODULE, PACKAGE};
 use crate::pipeline::library::layout::{Home, Layout, LayoutDetector, is_jmod, library_directory};
 use crate::pipeline::limits::MAX_CLASS;
-use crate::pipeline::own::Own;
+use crate::pipeline::own::{Brings, Own};
 use crate::pipeline::worker::with_worker;
 use crate::symbols::{self, Symbols};
 use std::collections::BTreeSet;
@@ -167,6 +167,12 @@ impl Survey {
         profiles.map(|(i, _)| *i)
     }
 
+    /// The descriptors of a module: one, or one for each version of Java.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = usize> + '_ {
+        let found = (self.specials.iter()).filter(|(_, s)| *s == Special::ModuleInfo);
+        found.map(|(i, _)| *i)
+    }
+
     pub(crate) fn of(archive: &Archive<'_>) -> Result<Survey> {
         let is_jmod = is_jmod(archive.bytes());
         let mut names = Names::default();
@@ -294,6 +300,8 @@ pub(crate) struct JarRules<'s> {
     pub(crate) carries_map: bool,
     /// Hooks of one's own.
     pub(crate) own: Option<&'s Own<'s>>,
+    /// The names of their libraries in it.
+    pub(crate) relocation: Option<&'s Relocation>,
 }
 
 /// What becomes of a member.
@@ -398,7 +406,10 @@ impl JarRules<'_> {
                 let place = |e: Error| e.in_member(member.name());
                 let mut after = after.map_err(place)?;
                 if let Some(own) = self.own {
-                    let brings = matches!(self.library, Library::Embed | Library::Absent);
+                    let brings = match self.library {
+                        Library::Embed | Library::Absent => Brings::Libraries(self.relocation),
+                        Library::ClassPath(_) | Library::Outer => Brings::Nothing,
+                    };
                     after = own.describe(&before, after, brings).map_err(place)?;
                 }
                 Ok(after.map_or(Fate::Keep, |bytes| pack(&bytes)))

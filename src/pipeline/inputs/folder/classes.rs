@@ -42,8 +42,11 @@ impl<'a> Walk<'a, '_> {
         let woven: Vec<(&Found, Result<Option<TouchedClass>>)> = planned
             .into_par_iter()
             .map(|(found, planned)| {
-                let weave =
-                    |class: PlannedClass<'_>| with_worker(|w| class.weave(cx, &mut w.scratch));
+                let weave = |class: PlannedClass<'_>| {
+                    let root = class_root(&found.name, &class.name());
+                    let relocation = folder.relocations.get(&root);
+                    with_worker(|w| class.weave(cx, &mut w.scratch, relocation))
+                };
                 (
                     found,
                     planned.and_then(|class| class.map_or(Ok(None), weave)),
@@ -70,7 +73,7 @@ impl<'a> Walk<'a, '_> {
                 for (name, made) in class.generated {
                     self.woven
                         .generated
-                        .insert(format!("{root}{name}.class"), made);
+                        .insert(format!("{root}{name}.class"), (made, root.clone()));
                 }
                 self.woven.roots.insert(root);
                 outputs.push((self.staging.file(&found.name)?, found, bytes));

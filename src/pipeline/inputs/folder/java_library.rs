@@ -8,6 +8,7 @@ use crate::pipeline::inputs::folder::found::read;
 use crate::pipeline::library::embedded;
 use crate::pipeline::library::layout::{Home, Layout, Unseen, unversioned};
 use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::own::Brings;
 use crate::symbols::{self, Carried, Symbols};
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ impl Walk<'_, '_> {
     /// The library jar has the names of the whole folder: class loaders that see it need not see the jars that call it.
     pub(super) fn add_library(&mut self, sharing: &BTreeSet<String>, map: &[u8]) -> Result<()> {
         let folder = self.folder;
-        let own = folder.cx.own_members(&self.ledger.needs);
+        let own = folder.cx.own_members(&self.ledger.needs, None)?;
         let mut roots = BTreeSet::new();
         match (folder.layout, folder.home.clone()) {
             (Layout::Bundle, Home::Jar(path)) => {
@@ -70,9 +71,10 @@ impl Walk<'_, '_> {
 
     /// Adds the classes that are made for classes of the folder itself, each beside its caller.
     pub(super) fn add_generated(&mut self) -> Result<()> {
-        for (path, made) in &self.woven.generated {
+        for (path, (made, root)) in &self.woven.generated {
             if !self.folder.has(path) {
-                self.staging.add(path, &made.bytes()?)?;
+                let bytes = made.bytes(self.folder.relocations.get(root))?;
+                self.staging.add(path, &bytes)?;
             }
         }
         Ok(())
@@ -83,8 +85,9 @@ impl Walk<'_, '_> {
         // What launches an application does not see its types.
         let roots =
             (roots.iter()).filter(|root| self.folder.unseen(&format!("{root}a")) < Unseen::Own);
-        for (name, bytes) in self.folder.cx.own_members(&self.ledger.needs) {
-            for root in roots.clone() {
+        for root in roots {
+            let relocation = self.folder.relocations.get(root);
+            for (name, bytes) in (self.folder.cx).own_members(&self.ledger.needs, relocation)? {
                 let name = format!("{root}{name}");
                 if !self.folder.has(&name) {
                     self.staging.add(&name, &bytes)?;
@@ -165,13 +168,20 @@ impl Walk<'_, '_> {
                 continue;
             }
             let before = read(&found.path)?;
+            self.warn_of_unseen_library(&before);
             let after = match folder.cx.runtime && !sharing.contains(unversioned(root)) {
                 true => module_info::add_package(&before, embedded::PACKAGE),
                 false => module_info::add_requires(&before, embedded::MODULE),
             };
             let shares = sharing.contains(unversioned(root)) && folder.cx.runtime;
             let after = after.and_then(|after| match folder.cx.own {
-                Some(own) => own.describe(&before, after, !shares),
+                Some(own) => {
+                    let brings = match shares {
+                        true => Brings::Nothing,
+                        false => Brings::Libraries(folder.relocations.get(unversioned(root))),
+                    };
+                    own.describe(&before, after, brings)
+                }
                 None => Ok(after),
             });
             match after {
@@ -184,6 +194,24 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Warns of hooks that the module of a descriptor will not see.
+    fn warn_of_unseen_library(&mut self, descriptor: &[u8]) {
+        let own = self.folder.cx.own.filter(|_| self.ledger.needs.hooks);
+        let library = own.and_then(|own| own.unseen_by_modules());
+        if let Some(library) = library
+            && let Ok(Some(module)) = module_info::name(descriptor)
+        {
+            let text = format!(
+                "{}: the module {module} does not see the hooks of {library}, which is no named module: give it an \
+                 Automatic-Module-Name, or let it go into the output (embed = true)",
+                self.folder.name
+            );
+            self.ledger.outcome.warn(WarningKind::LibraryMissing, text);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::container::input::Input;
 use crate::container::place::resolve;
 use crate::container::zip::Archive;
 use crate::error::{Error, Kind, Result};
+use crate::jvm::Relocation;
 use crate::pipeline::context::Context;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::inputs::archive::rules::{Survey, signed_packages};
@@ -28,7 +29,7 @@ use crate::pipeline::job::{Job, Meter, Progress, artifact_name};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::embedded;
 use crate::pipeline::library::layout::{
-    Home, Layout, LayoutDetector, Unseen, exploded, library_directory,
+    Home, Layout, LayoutDetector, Unseen, exploded, library_directory, unversioned,
 };
 use crate::pipeline::native::Native;
 use crate::pipeline::outcome::WarningKind;
@@ -80,6 +81,7 @@ pub(crate) fn weave_folder(
         layout,
         home,
         apps: exploded_apps(layout, &found),
+        relocations: relocations(cx, &found),
         found: &found,
     };
     let earlier = folder.earlier(ledger)?;
@@ -137,6 +139,19 @@ fn exploded_apps(layout: Layout, found: &[Found]) -> BTreeMap<String, Layout> {
     }
 }
 
+/// The names of own hooks' libraries in the modules of a folder. With the hook library in a module of its own they are there, too.
+fn relocations(cx: &Context<'_>, found: &[Found]) -> BTreeMap<String, Relocation> {
+    let Some(own) = cx.own.filter(|_| !cx.runtime) else {
+        return BTreeMap::new();
+    };
+    let classes = found.iter().filter(|f| f.format == Format::Class);
+    let relocation = |f: &Found| {
+        let root = unversioned(f.name.strip_suffix("module-info.class")?);
+        Some((root.to_owned(), own.relocation(&read(&f.path).ok()?)?))
+    };
+    classes.filter_map(relocation).collect()
+}
+
 /// What the job reads.
 struct Folder<'a> {
     cx: &'a Context<'a>,
@@ -149,6 +164,8 @@ struct Folder<'a> {
     home: Home,
     /// The exploded applications in it that have loaders of their own, by where they lie.
     apps: BTreeMap<String, Layout>,
+    /// The names of own hooks' libraries in modules that are woven by themselves, by the class roots of those.
+    relocations: BTreeMap<String, Relocation>,
     /// Ascending by name.
     found: &'a [Found],
 }

@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.IdleReports;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -20,19 +21,18 @@ import java.util.function.Consumer;
 import org.gradle.api.Project;
 import org.gradle.api.logging.Logger;
 import org.gradle.api.logging.Logging;
-import org.gradle.api.plugins.ExtensionAware;
-import org.gradle.api.plugins.ExtraPropertiesExtension;
 import org.gradle.api.provider.MapProperty;
 import org.gradle.api.provider.Provider;
 import org.gradle.api.services.BuildService;
 import org.gradle.api.services.BuildServiceParameters;
+import org.gradle.api.services.BuildServiceRegistration;
 
 /**
  * Warns of aspects that put a hook nowhere, at the end of a build: one rules file may serve many projects, and most of its aspects
  * mean some of them. Each weave leaves a report of its idle aspects; an aspect that is idle in all of them is warned of.
  *
- * <p>Projects may load the plug-in by class loaders of their own. So they share the service as a {@code Consumer}, and what they
- * register as a map, types that all loaders have.
+ * <p>Projects may load the plug-in by class loaders of their own. So they share the service as a {@code Consumer}, and its
+ * parameters as a {@code MapProperty}, types that all loaders have.
  */
 public abstract class IdleAspects implements BuildService<IdleAspects.Parameters>, Consumer<String>, AutoCloseable {
     private static final Logger LOGGER = Logging.getLogger(IdleAspects.class);
@@ -54,7 +54,22 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
 
     /** Adds a weave to those that this build has: an aspect is not idle before that one has a report, too. */
     static void add(Project project, Callable<File> report, Callable<String> rules) {
-        registered(project).put(report, rules);
+        Provider<Map<String, String>> one = project.provider(() -> Collections.singletonMap(report.call().getPath(), rules.call()));
+        service(project);
+        BuildServiceRegistration<?, ?> registration = project.getGradle().getSharedServices().getRegistrations().getByName(NAME);
+        // Projects may be configured at the same time.
+        synchronized (registration) {
+            reports(registration.getParameters()).putAll(one);
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    private static MapProperty<String, String> reports(BuildServiceParameters parameters) {
+        try {
+            return (MapProperty<String, String>) parameters.getClass().getMethod("getReports").invoke(parameters);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** Adds the dependencies of a project. */
@@ -86,26 +101,7 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
 
     /** The service of this build, which takes the report of each weave that was done. Use it as a consumer alone. */
     static Provider<IdleAspects> service(Project project) {
-        Map<Callable<File>, Callable<String>> registered = registered(project);
-        return project.getGradle().getSharedServices().registerIfAbsent(NAME, IdleAspects.class, spec ->
-            spec.getParameters().getReports().set(project.provider(() -> {
-                Map<String, String> reports = new TreeMap<>();
-                for (Map.Entry<Callable<File>, Callable<String>> one : registered.entrySet()) {
-                    reports.put(one.getKey().call().getPath(), one.getValue().call());
-                }
-                return reports;
-            })));
-    }
-
-    @SuppressWarnings("unchecked")
-    private static Map<Callable<File>, Callable<String>> registered(Project project) {
-        ExtraPropertiesExtension shared = ((ExtensionAware) project.getGradle()).getExtensions().getExtraProperties();
-        synchronized (shared) {
-            if (!shared.has(NAME)) {
-                shared.set(NAME, new ConcurrentHashMap<>());
-            }
-            return (Map<Callable<File>, Callable<String>>) shared.get(NAME);
-        }
+        return project.getGradle().getSharedServices().registerIfAbsent(NAME, IdleAspects.class, spec -> { });
     }
 
     /** Writes a report that says nothing of where the project lies. Without an outcome there were no classes. */
@@ -165,18 +161,7 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
             if (lines.get(0).equals(EMPTY)) {
                 continue;
             }
-            Map<String, String> here = new TreeMap<>();
-            for (String line : lines.subList(1, lines.size())) {
-                int text = line.lastIndexOf('\t');
-                here.put(line.substring(0, text), line.substring(text + 1));
-            }
-            if (idle == null) {
-                idle = here;
-            } else {
-                idle.keySet().retainAll(here.keySet());
-                // The longer one says why methods that match were left out.
-                idle.replaceAll((aspect, told) -> told.length() >= here.get(aspect).length() ? told : here.get(aspect));
-            }
+            idle = IdleReports.both(idle, IdleReports.of(lines));
         }
         if (idle != null) {
             idle.forEach((aspect, text) -> LOGGER.warn("weave: {}{} (WV0120)", place(aspect.split("\t"), rules), text));

@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Executable;
 import dev.weave.build.Platform;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
@@ -8,7 +9,6 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -152,15 +152,8 @@ final class Program {
                 + "@exe is in no repository of the project: add the one that has it, or " + own + " A project's own `repositories` are taken"
                 + " instead of those of settings, unless settings say so (repositoriesMode).\n" + why.getMessage());
         }
-        if (program.canExecute() || program.setExecutable(true)) {
-            return program;
-        }
         try {
-            Path copy = temporary.toPath().resolve("weave");
-            Files.createDirectories(temporary.toPath());
-            Files.copy(program.toPath(), copy, StandardCopyOption.REPLACE_EXISTING);
-            copy.toFile().setExecutable(true);
-            return copy.toFile();
+            return Executable.of(program, temporary.toPath().resolve("weave"));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

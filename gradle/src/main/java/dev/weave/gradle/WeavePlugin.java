@@ -160,18 +160,11 @@ public class WeavePlugin implements Plugin<Project> {
             // Languages add their folders when their plug-ins are applied, in any order: what there is in the end is taken.
             whenEvaluated(project, () -> replace(project, weave, sourceSets, sourceSet, compiled, task, rules));
             // A source set may have woven classes of another one on its class path.
-            whenEvaluated(project, () -> {
-                if (weave.getEnabled().get() && !weave.getSourceSets().get().isEmpty()) {
-                    addRuntime(project, weave, sourceSet, version);
-                }
-            });
+            addRuntime(project, weave, sourceSet, version);
         });
         Map<SourceSet, FileCollection> replaced = new IdentityHashMap<>();
         weave.onDependencies(() -> {
-            sourceSets.all(sourceSet -> {
-                weaveRuntime(project, weave, sourceSet, replaced);
-                addRuntime(project, weave, sourceSet, version);
-            });
+            sourceSets.all(sourceSet -> weaveRuntime(project, weave, sourceSet, replaced));
             // Java's plug-in sets the tests' class path after it has made their source set.
             project.getPlugins().withType(JavaPlugin.class, java ->
                 sourceSets.all(sourceSet -> weaveRuntime(project, weave, sourceSet, replaced)));
@@ -254,9 +247,12 @@ public class WeavePlugin implements Plugin<Project> {
     }
 
     private static void addRuntime(Project project, WeaveExtension weave, SourceSet sourceSet, String version) {
-        if (weave.getAddRuntime().get()) {
-            project.getDependencies().add(sourceSet.getRuntimeOnlyConfigurationName(), GROUP + ":weave-runtime:" + version);
-        }
+        project.getConfigurations().getByName(sourceSet.getRuntimeOnlyConfigurationName()).withDependencies(dependencies -> {
+            boolean weaves = weave.getEnabled().get() && !weave.getSourceSets().get().isEmpty();
+            if (weave.getAddRuntime().get() && (weaves || weave.weavesDependencies().get())) {
+                dependencies.add(project.getDependencies().create(GROUP + ":weave-runtime:" + version));
+            }
+        });
     }
 
     private static void registerTransform(Project project, WeaveExtension weave, Callable<Object> rules, Configuration program,

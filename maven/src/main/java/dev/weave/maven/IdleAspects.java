@@ -1,5 +1,6 @@
 package dev.weave.maven;
 
+import dev.weave.build.IdleReports;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
@@ -107,17 +108,8 @@ final class IdleAspects {
         if (lines.get(0).equals(EMPTY)) {
             return;
         }
-        Map<String, String> idle = new TreeMap<>();
-        for (String line : lines.subList(1, lines.size())) {
-            int text = line.lastIndexOf('\t');
-            idle.put(line.substring(0, text), line.substring(text + 1));
-        }
-        Map<String, String> all = byRules.putIfAbsent(lines.get(0), idle);
-        if (all != null) {
-            all.keySet().retainAll(idle.keySet());
-            // The longer one says why methods that match were left out.
-            all.replaceAll((aspect, text) -> text.length() >= idle.get(aspect).length() ? text : idle.get(aspect));
-        }
+        Map<String, String> idle = IdleReports.of(lines);
+        byRules.merge(lines.get(0), idle, IdleReports::both);
     }
 
     /** The goals of this plug-in that a module runs. */

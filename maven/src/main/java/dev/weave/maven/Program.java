@@ -1,14 +1,13 @@
 package dev.weave.maven;
 
+import dev.weave.build.Executable;
 import dev.weave.build.Platform;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -115,15 +114,8 @@ final class Program {
             throw new MojoExecutionException("The program dev.weave:weave:" + goal.version + ":" + classifier + "@exe is in no plug-in"
                 + " repository: add the one that has it, or " + own, e);
         }
-        if (program.canExecute() || program.setExecutable(true)) {
-            return program;
-        }
         try {
-            Path copy = goal.state().resolve("program/weave");
-            Files.createDirectories(copy.getParent());
-            Files.copy(program.toPath(), copy, StandardCopyOption.REPLACE_EXISTING);
-            copy.toFile().setExecutable(true);
-            return copy.toFile();
+            return Executable.of(program, goal.state().resolve("program/weave"));
         } catch (IOException e) {
             throw new MojoExecutionException("weave cannot be copied to where it can be run: " + e, e);
         }
