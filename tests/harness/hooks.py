@@ -165,7 +165,7 @@ def later(score, folder):
     shutil.copy(plain / "hooks.dll", folder)
     for configuration, options in {"release": ["-optimize"], "debug": []}.items():
         app = plain / f"{configuration}.exe"
-        run([*base, *options, "-debug:portable", f"-r:{plain / 'hooks.dll'}", f"-out:{app}", SOURCES / "later/Program.cs"])
+        run([*base, *options, "-debug:portable", f"-r:{plain / 'hooks.dll'}", f"-out:{app}", *(SOURCES / f"later/{name}.cs" for name in ("Program", "Enumerated"))])
         for what, pair in PAIRS.items():
             woven = fresh(folder / f"{configuration}-{what}")
             (folder / "weave.toml").write_text(later_rules("hooks.dll", pair))

@@ -793,8 +793,7 @@ impl<'b> Binding<'b> {
     /// Whether a method that may end long after it has returned runs when it is called, at first: it is an async method of .NET.
     fn begins_at_once(&self) -> bool {
         self.binder.target.language() == Language::CSharp
-            && !matches!(&self.subject.signature.result, Ty::Named(named)
-                if named.name.starts_with("System.Collections."))
+            && !is_enumerated(&self.subject.signature.result)
     }
 
     /// Whether a value of such a method cannot be recorded.
@@ -811,7 +810,7 @@ impl<'b> Binding<'b> {
         let begins_at_once = self.begins_at_once();
         let refused = match self.binder.target.language() {
             Language::Java => self.refuses_all(),
-            Language::CSharp => self.refuses_some(begins_at_once, is_outside),
+            Language::CSharp => self.refuses_some(is_outside),
         };
         if refused.is_some() {
             return refused;
@@ -854,7 +853,7 @@ impl<'b> Binding<'b> {
     }
 
     /// What no async method or iterator of .NET can do.
-    fn refuses_some(&self, begins_at_once: bool, is_outside: bool) -> Option<Misfit> {
+    fn refuses_some(&self, is_outside: bool) -> Option<Misfit> {
         let own = self.aspect.2;
         let leaves_out =
             |hook: &&OwnHook| matches!(hook.call.changes, Changes::Return(_) | Changes::Skip(_));
@@ -867,17 +866,10 @@ impl<'b> Binding<'b> {
             ));
         }
         let at_end = own.exit.iter().chain(&own.exception).next()?;
-        if !begins_at_once {
-            return Some(self.left_out(
-                &at_end.name,
-                "iterators and async streams have hooks at `enter` and `around`, not at their end yet",
-                "for",
-            ));
-        }
         if is_outside {
             return Some(self.complains(
                 at_end.name.clone(),
-                "a hook at the end of an async method does not lie outside of an `around`".into(),
+                "a hook at the end of an async method or iterator does not lie outside of an `around`".into(),
                 "for",
                 Some("write the aspect behind that with `around`, or let that hook await the task".into()),
             ));
@@ -885,7 +877,7 @@ impl<'b> Binding<'b> {
         if !own.guard {
             return Some(self.complains(
                 at_end.name.clone(),
-                "a hook at the end of an async method has its guard".into(),
+                "a hook at the end of an async method or iterator has its guard".into(),
                 "what it throws would reach nobody who awaits",
                 Some("leave `guard = false` out".into()),
             ));
@@ -894,7 +886,7 @@ impl<'b> Binding<'b> {
         let hook = own.exception.iter().find(ends)?;
         Some(self.complains(
             hook.changes.clone(),
-            "an exception of an async method does not end in a hook".into(),
+            "an exception of an async method or iterator does not end in a hook".into(),
             "for",
             Some("`throw ..` puts another one in its place; a hook `around` can await and catch it".into()),
         ))
@@ -2555,6 +2547,7 @@ impl Moment {
 /// The signature of an async method as its author wrote it: with what its task gives as the result.
 fn awaited(signature: &Signature) -> Signature {
     let result = match &signature.result {
+        ty if is_enumerated(ty) => Ty::Void,
         Ty::Named(task) if task.args.len() == 1 => task.args[0].clone(),
         _ => Ty::Void,
     };
@@ -2562,6 +2555,11 @@ fn awaited(signature: &Signature) -> Signature {
         result,
         ..signature.clone()
     }
+}
+
+/// Whether a method that gives this, and may end later, is an iterator or async iterator.
+fn is_enumerated(ty: &Ty) -> bool {
+    matches!(ty, Ty::Named(named) if named.name.starts_with("System.Collections."))
 }
 
 /// How many arguments a method has, as a phrase.

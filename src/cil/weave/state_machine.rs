@@ -16,7 +16,7 @@ use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{element, kind};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
-use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
+use crate::cil::rewrite::{Exit, Own, Recipe, Rewritten, Scratch, Snippet};
 use crate::cil::weave::ordinary::{MethodInfo, Tokens};
 use crate::cil::weave::points::Around;
 use crate::error::Result;
@@ -105,8 +105,87 @@ impl<'w, 'a> Weaver<'w, 'a> {
         method_named(self.image, self.machine.ty, b"MoveNext")
     }
 
-    /// The calls by which `MoveNext` of an async method tells its builder that it ends, and whether it does by an exception; none where
-    /// its code cannot be read.
+    /// The row of an iterator's `Dispose`.
+    pub(crate) fn dispose(&self) -> Option<u32> {
+        method_named(self.image, self.machine.ty, b"Dispose")
+    }
+
+    /// Behind the first instruction in code that makes a machine, and its type (a coded `MemberRefParent`).
+    pub(crate) fn made_by(&self, code: &[u8]) -> Option<(u32, u32)> {
+        let mut pc = 0;
+        while (pc as usize) < code.len() {
+            let insn = insn::at(code, pc).ok()?;
+            if insn.opcode == op::NEWOBJ && self.makes_machine(insn.token(code)) {
+                let tables = &self.image.metadata.tables;
+                let constructor = insn.token(code);
+                let parent = match token_table(constructor) {
+                    table::METHOD_DEF => {
+                        let ty = token(table::TYPE_DEF, self.machine.ty);
+                        encode(&coded::MEMBER_REF_PARENT, ty)?
+                    }
+                    table => {
+                        let row = tables.row(table, token_row(constructor)).ok()?;
+                        row.get(column::member_ref::CLASS)
+                    }
+                };
+                return Some((insn.end(), parent));
+            }
+            pc = insn.end();
+        }
+        None
+    }
+
+    /// The method of the machine that makes another one, for another enumeration, and where that is made.
+    pub(crate) fn made_again(&self) -> Option<(u32, u32)> {
+        let again: [&[u8]; 2] = [b"GetEnumerator", b"GetAsyncEnumerator"];
+        methods(self.image, self.machine.ty)
+            .filter(|(_, name)| {
+                let simple = name.rsplit(|&b| b == b'.').next();
+                simple.is_some_and(|simple| again.contains(&simple))
+            })
+            .find_map(|(method, _)| {
+                let body = self.body(method)?;
+                Some((method, self.made_by(body.code)?.0))
+            })
+    }
+
+    /// Where an iterator's `MoveNext` calls `Dispose`.
+    pub(crate) fn disposed_by(&self, code: &[u8]) -> Option<Vec<u32>> {
+        let mut calls = Vec::new();
+        let mut pc = 0;
+        while (pc as usize) < code.len() {
+            let insn = insn::at(code, pc).ok()?;
+            let is_call = matches!(insn.opcode, op::CALL | op::CALLVIRT);
+            if is_call && self.disposes(insn.token(code)) {
+                calls.push(pc);
+            }
+            pc = insn.end();
+        }
+        Some(calls)
+    }
+
+    /// Whether a token is `Dispose` of the machine.
+    fn disposes(&self, method: u32) -> bool {
+        let metadata = &self.image.metadata;
+        let column = match token_table(method) {
+            table::METHOD_DEF => column::method_def::NAME,
+            table::MEMBER_REF => column::member_ref::NAME,
+            _ => return false,
+        };
+        let row = metadata.tables.row(token_table(method), token_row(method));
+        let name = row.and_then(|row| metadata.strings.get(row.get(column)));
+        self.makes_machine(method)
+            && name.is_ok_and(|name| name.rsplit(|&b| b == b'.').next() == Some(b"Dispose"))
+    }
+
+    fn body(&self, method: u32) -> Option<Body<'a>> {
+        let row = (self.image.metadata.tables).row(table::METHOD_DEF, method);
+        let (_, body) = (self.image.body(row.ok()?.get(column::method_def::RVA))).ok()?;
+        Some(body)
+    }
+
+    /// The calls by which `MoveNext` of an async method or iterator tells its builder that it ends, and whether it does by an exception;
+    /// none where its code cannot be read.
     pub(crate) fn ends(&self, code: &[u8]) -> Option<Vec<(u32, bool)>> {
         let builders = self.builders();
         let mut ends = Vec::new();
@@ -115,6 +194,14 @@ impl<'w, 'a> Weaver<'w, 'a> {
             let insn = insn::at(code, pc).ok()?;
             if matches!(insn.opcode, op::CALL | op::CALLVIRT) {
                 match self.builder_call(insn.token(code), &builders) {
+                    Some(b"SetResult") if self.machine.sort == Sort::AsyncIterator => {
+                        // What is given to SetResult is pushed by the instruction in front of it.
+                        match code[..pc as usize].last().copied().map(u16::from) {
+                            Some(op::LDC_I4_0) => ends.push((pc, false)),
+                            Some(op::LDC_I4_1) => {}
+                            _ => return None,
+                        }
+                    }
                     Some(b"SetResult") => ends.push((pc, false)),
                     Some(b"SetException") => ends.push((pc, true)),
                     _ => {}
@@ -225,12 +312,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
         zero.op_u32(op::STFLD, self.field)
     }
 
-    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points.
+    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points; `own`: hooks at its end.
     pub(crate) fn weave(
         &self,
         part: &MachineMethod,
         body: &Body<'_>,
-        (shape, around): (&MethodInfo<'_>, Option<&Around>),
+        (shape, around, own): (&MethodInfo<'_>, Option<&Around>, Option<Own<'_>>),
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -287,7 +374,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             locals: shape.locals,
             extra: around.map_or((&[], 0), Around::extra),
         };
-        scratch.rewrite(body, &recipe, additions, out)
+        scratch.rewrite_with(body, (&recipe, own.unwrap_or_default()), additions, out)
     }
 
     /// The hooks in front of the calls by which an async method tells its builder that it waits or ends.
@@ -416,7 +503,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         metadata.blobs.get(row.get(column::type_spec::SIGNATURE))
     }
 
-    /// Whether a token is a constructor of the machine.
+    /// Whether a token is a method of the machine: behind `newobj` a constructor.
     fn makes_machine(&self, token: u32) -> bool {
         let tables = &self.image.metadata.tables;
         match token_table(token) {
