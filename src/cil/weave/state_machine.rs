@@ -306,6 +306,37 @@ impl<'w, 'a> Weaver<'w, 'a> {
         all.ok_or_else(|| Reason::StateMachine.into())
     }
 
+    /// Whether `MoveNext` of an iterator calls `Dispose` where it fails.
+    fn move_next_disposes(&self) -> bool {
+        let body = self.move_next().and_then(|method| self.body(method));
+        let calls = body.and_then(|body| self.disposed_by(body.code));
+        calls.is_some_and(|calls| !calls.is_empty())
+    }
+
+    /// `call` unless `MoveNext` runs, which is about to say that it fails, or `otherwise`: `ldarg.0; ldfld field; 2; rem; 1; beq`. The
+    /// number of a call that runs is odd, that of one that has ended is -1.
+    fn unless_running(&self, call: Snippet, otherwise: Snippet) -> Attempt<Snippet> {
+        const BRANCH: u32 = 2;
+        let number = Snippet::default()
+            .op(op::LDARG_0)
+            .op_u32(op::LDFLD, self.field)
+            .op(op::LDC_I4_2)
+            .op(op::CONV_I8)
+            .op(op::REM)
+            .op(op::LDC_I4_1)
+            .op(op::CONV_I8);
+        let (len, instead) = (call.len() as u16, otherwise.len());
+        let all = match instead {
+            0 => number.op(op::BEQ_S).op(len).then(call),
+            _ => {
+                let to_call = number.op(op::BNE_UN_S).op((instead + BRANCH) as u16);
+                let instead = to_call.then(otherwise);
+                instead.and_then(|code| code.op(op::BR_S).op(len).then(call))
+            }
+        };
+        all.ok_or_else(|| Reason::StateMachine.into())
+    }
+
     /// The object is enumerated again by another call, behind the hook that ends this one.
     fn again(&self, end: Snippet) -> Snippet {
         let zero = end.op(op::LDARG_0).op(op::LDC_I4_0).op(op::CONV_I8);
@@ -357,8 +388,16 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 error = hook(self.tokens.fail);
             }
             Role::Dispose => {
-                exit = Exit::Always(self.again(hook(self.tokens.end)));
-                error = hook(self.tokens.fail);
+                let (end, fail) = (self.again(hook(self.tokens.end)), hook(self.tokens.fail));
+                let waits = self.move_next_disposes();
+                exit = Exit::Always(match waits {
+                    true => self.unless_running(end, none)?,
+                    false => end,
+                });
+                error = match waits {
+                    true => self.unless_running(fail, none.op(op::POP))?,
+                    false => fail,
+                };
             }
             Role::Kickoff => before.push(self.begin(body.code, &calls, additions)?),
         }
