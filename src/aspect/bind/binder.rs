@@ -47,6 +47,8 @@ pub struct Subject<'a> {
     pub is_call: bool,
     /// The method that makes the call, where a hook asks for it.
     pub caller: Option<&'a str>,
+    /// The line of the call, where a hook asks for it; 0 where nothing says it.
+    pub line: u32,
     /// It is a point of a method.
     pub at: Option<&'a AtPoint<'a>>,
     /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
@@ -74,6 +76,7 @@ impl<'a> Subject<'a> {
             keeps_body: None,
             is_call: false,
             caller: None,
+            line: 0,
             at: None,
             switched: None,
             span: None,
@@ -1767,10 +1770,9 @@ impl<'b> Binding<'b> {
             return meant;
         }
         match &operand.word {
-            Word::This | Word::Line | Word::Id if is_call => {
+            Word::This | Word::Id if is_call => {
                 let word = match operand.word {
                     Word::This => "this",
-                    Word::Line => "line",
                     _ => "id",
                 };
                 Err(self.complains(
@@ -1778,7 +1780,7 @@ impl<'b> Binding<'b> {
                     format!("`{word}` of the method that calls is not there yet at a call"),
                     "of",
                     Some(
-                        "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`".into(),
+                        "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`, `line`".into(),
                     ),
                 ))
             }
@@ -1907,6 +1909,10 @@ impl<'b> Binding<'b> {
             Word::Type => text(&dotted(self.subject.ty)),
             Word::Signature => text(&self.shown_parameters(signature)),
             Word::Artifact => text(self.subject.artifact),
+            Word::Line if is_call => {
+                let line = self.subject.line.cast_signed();
+                value(Source::Int(line), Ty::Prim(Prim::I32))
+            }
             Word::Line => value(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => value(Source::Id, Ty::Prim(Prim::I32)),
             Word::Kept(place) => value(Source::State(*place), self.string()),
