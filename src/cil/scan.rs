@@ -495,7 +495,8 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn lines(&self) -> Vec<(u32, u32)> {
-        self.lines.map_or(Vec::new(), |lines| lines.lines(self.number))
+        self.lines
+            .map_or(Vec::new(), |lines| lines.lines(self.number))
     }
 
     fn calls(&self, each: EachCall<'_>) {

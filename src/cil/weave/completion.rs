@@ -246,11 +246,7 @@ fn type_parameters(image: &Image<'_>, ty: u32) -> u32 {
 }
 
 /// The call by which a kick-off starts its machine, and the machine's type as it names that.
-fn started<'a>(
-    image: &Image<'a>,
-    code: &[u8],
-    machine: u32,
-) -> Result<Option<(u32, Named<'a>)>> {
+fn started<'a>(image: &Image<'a>, code: &[u8], machine: u32) -> Result<Option<(u32, Named<'a>)>> {
     use column::method_spec::INSTANTIATION;
     /// What a `MethodSpec`'s blob begins with: one type argument.
     const INSTANCE: [u8; 2] = [0x0a, 1];
@@ -450,7 +446,11 @@ impl Completion {
         code.op_u32(op::LDFLD, field);
         code.op_u32(op::STFLD, field);
         let points = &mut inner.around.points;
-        points.at.entry(at).before.extend_from_slice(code.as_bytes());
+        points
+            .at
+            .entry(at)
+            .before
+            .extend_from_slice(code.as_bytes());
         points.max_stack = points.max_stack.max(2);
     }
 
@@ -475,13 +475,7 @@ impl Completion {
     }
 
     /// Puts the hooks in front of the calls by which `MoveNext` ends that has a builder.
-    fn end(
-        &self,
-        own: &Own,
-        exception: u32,
-        locals: &[u8],
-        around: &mut Around,
-    ) -> Option<()> {
+    fn end(&self, own: &Own, exception: u32, locals: &[u8], around: &mut Around) -> Option<()> {
         let has_result = self.result != [element::VOID];
         let result = count_of_locals(locals) + around.locals.1;
         let thrown = result + u32::from(has_result);

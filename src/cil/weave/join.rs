@@ -438,7 +438,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             return Ok(());
         };
         let start = scratch.next_body();
-        let rewritten = weaver.weave_inner(&opened, (&around, None), &mut self.additions, scratch)?;
+        let rewritten =
+            weaver.weave_inner(&opened, (&around, None), &mut self.additions, scratch)?;
         scratch.add_body((opened.method, opened.body.len as u32), start);
         weaver.move_lines(place, &opened, &rewritten, scratch, &mut self.edits);
         Ok(())
