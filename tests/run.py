@@ -103,7 +103,7 @@ TESTS = [
     script("otlp", "sample", 160, "{scope}", needs=("samples",), timed=True),
     script("top", "sample", 6),
     script("page", "sample", 25, needs=("samples",)),
-    script("hooks", "sample", 19, needs=("jdks",)),
+    script("hooks", "sample", 27, needs=("jdks",)),
     script("calls", "sample", 200, "{scope}", needs=("jdks",)),
     script("chains", "sample", 11, needs=("jdks",)),
     script("spans", "sample", 45, needs=("jdks",)),

@@ -114,13 +114,18 @@ def dex(score, folder):
         compare(score, "dex", program, done)
 
 
-def net10():
-    """The beginning of a command line of CoreCLR 10; none where there is no SDK."""
+def sdk10():
+    """A .NET SDK, if there is one."""
     try:
-        found = sdk.find()
+        return sdk.find()
     except Missing:
         return None
-    return [found.dotnet]
+
+
+def net10():
+    """The beginning of a command line of CoreCLR 10; none where there is no SDK."""
+    found = sdk10()
+    return found and [found.dotnet]
 
 
 def dotnet_(score, folder):
@@ -196,7 +201,10 @@ ODD = {
 
 def odd(score, folder):
     """What cannot be boxed, or read, or named from elsewhere, is passed over: the program prints what it prints unwoven."""
-    found = sdk.find()
+    found = sdk10()
+    if not found:
+        print("     odd: not run, since there is no .NET SDK")
+        return
     environment, framework = {**found.environment(folder), **ENVIRONMENT}, found.framework()
     # The names of the variables that say where the runtime is win.
     environment.update({name: value for name, value in found.environment(folder).items() if name.startswith("DOTNET")})
