@@ -107,7 +107,7 @@ TESTS = [
     script("otlp", "sample", 160, "{scope}", needs=("samples",), timed=True),
     script("top", "sample", 6),
     script("page", "sample", 25, needs=("samples",)),
-    script("hooks", "sample", 19, needs=("jdks",)),
+    script("hooks", "sample", 27, needs=("jdks",)),
     script("calls", "sample", 100, "{scope}", needs=("jdks",), brief={"WEAVE_JUDGES": "newest-of-large"}),
     script("chains", "sample", 11, needs=("jdks",)),
     script("spans", "sample", 45, needs=("jdks",)),

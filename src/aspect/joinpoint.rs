@@ -162,6 +162,10 @@ pub trait MethodDetails {
     fn signature(&self) -> Option<Signature>;
     /// The calls that it makes, in the order of its code.
     fn calls(&self, _: EachCall<'_>) {}
+    /// Where its source lines begin, as far as debugging information says: a place in the code and the line, ascending.
+    fn lines(&self) -> Vec<(u32, u32)> {
+        Vec::new()
+    }
     /// Its points of these kinds, in the order of its code; calls are none of them.
     fn points(&self, _: PointKinds, _: EachPoint<'_>) {}
     /// Whether something says where its source lines are.

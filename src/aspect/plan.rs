@@ -530,6 +530,11 @@ impl Planner<'_> {
         let ty = self.plan.types - 1;
         let mut left = Vec::new();
         let (plan, redirects, misfits) = (&mut self.plan, &mut self.redirects, &mut self.misfits);
+        let asks_line = |(.., own): &Meets<'_>| asks_for(own, &Word::Line);
+        let lines = match meets.iter().any(|(meets, _)| asks_line(meets)) {
+            true => method.details.lines(),
+            false => Vec::new(),
+        };
         method.details.calls(&mut |site| {
             let mut is_exact = false;
             let mut meant: Vec<Meets<'_>> = Vec::new();
@@ -555,19 +560,24 @@ impl Planner<'_> {
                     let aspects: Vec<u32> = meant.iter().map(|(aspect, ..)| *aspect).collect();
                     let asks =
                         |(.., own): &Meets<'_>| asks_for(own, &Word::Named(CALLER.to_owned()));
-                    // All calls of one method share a redirect, unless a hook takes the caller.
+                    // All calls of one method share a redirect, unless a hook takes the caller or the line.
                     let caller = meant
                         .iter()
                         .any(asks)
                         .then(|| format!("{}.{}", self.name.replace('/', "."), method.name));
-                    let key = (callee, aspects, caller);
+                    let line = meant.iter().any(asks_line).then(|| {
+                        let next = lines.partition_point(|(at, _)| *at <= site.at);
+                        next.checked_sub(1).map_or(0, |place| lines[place].1)
+                    });
+                    let key = (callee, aspects, (caller, line));
                     let redirect = match redirects.get(&key) {
                         Some(&known) => known,
                         None => {
                             let signature = key.0.signature();
                             let subject = Subject {
                                 is_call: true,
-                                caller: key.2.as_deref(),
+                                caller: key.2.0.as_deref(),
+                                line: line.unwrap_or_default(),
                                 texts: self.matcher.matcher().texts(),
                                 ..Subject::new(
                                     (site.ty, site.method),
@@ -1017,7 +1027,7 @@ fn without_casts(
 }
 
 /// A method that is called, the aspects that mean the call, and who makes it, where one of them asks for that.
-type Called = (Callee, Vec<u32>, Option<String>);
+type Called = (Callee, Vec<u32>, (Option<String>, Option<u32>));
 
 /// Whether some hook takes this.
 fn asks_for(hooks: &OwnHooks, word: &Word) -> bool {

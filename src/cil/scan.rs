@@ -494,6 +494,11 @@ impl MethodDetails for MethodView<'_, '_> {
         }
     }
 
+    fn lines(&self) -> Vec<(u32, u32)> {
+        self.lines
+            .map_or(Vec::new(), |lines| lines.lines(self.number))
+    }
+
     fn calls(&self, each: EachCall<'_>) {
         // A body that cannot be read stays as it is.
         let _ = sites::each_call(self.image, self.number, each);

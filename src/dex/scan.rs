@@ -9,6 +9,7 @@ use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8, u32_at};
 use crate::dex::format::class::{self, Budget, ClassDef, Members, fields_of, flag};
 use crate::dex::format::code_item::{self, Code};
+use crate::dex::format::debug_lines;
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
 use crate::dex::{points, sites};
@@ -321,6 +322,16 @@ impl MethodDetails for Details<'_, '_, '_> {
         if let Ok(descriptor) = returns {
             self.class.show_type(&mutf8(descriptor), each);
         }
+    }
+
+    fn lines(&self) -> Vec<(u32, u32)> {
+        let bytes = self.class.file.bytes;
+        let code = match self.method.code {
+            0 => return Vec::new(),
+            at => Code::read(bytes, at as usize),
+        };
+        code.and_then(|code| debug_lines::lines(bytes, &code))
+            .unwrap_or_default()
     }
 
     fn calls(&self, each: EachCall<'_>) {

@@ -171,6 +171,15 @@ impl MethodDetails for Details<'_, '_> {
         let _ = points::each_point(self.class, self.method, kinds, each);
     }
 
+    fn lines(&self) -> Vec<(u32, u32)> {
+        let code = self.class.code(self.method);
+        let lines = code.and_then(|code| match code {
+            Some(code) => points::lines(self.class, &code),
+            None => Ok(Vec::new()),
+        });
+        lines.unwrap_or_default()
+    }
+
     fn calls(&self, each: EachCall<'_>) {
         // A method that cannot be read ends here: weaving it reports that.
         let _ = sites::each_call(self.class, self.method, each);

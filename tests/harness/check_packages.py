@@ -3,7 +3,7 @@
 
     check_packages.py [--only RULES]... [--package NAME]... [--least N]
 
-RULES: values (all that can be recorded), later (own hooks where async methods are called and where they complete), around (a hook instead
+RULES: values (all that can be recorded), later (own hooks where async methods and iterators are called and where they end), around (a hook instead
 of each body that may have one), points (hooks at every call, and at every line). Of each package the newest version counts, in the
 folder for the newest framework. `--package` takes packages whose names begin so; `--least` leaves out assemblies below so many bytes.
 No body may fail to compile that did not fail unwoven. Needs the SDK (see sdk.py).
@@ -27,15 +27,10 @@ path = "{all}"
 [[aspect]]
 name = "async"
 match = {{ type = "**", kind = "async", min-size = 0 }}
-exclude = {{ returns = ["System.Collections.**", "**IAsyncEnumerable*", "**IAsyncEnumerator*"] }}
 enter = "Acme.All.Begin(this?, args?)"
 exit = "Acme.All.End(state, this?, args?, result?, duration)"
 exception = "Acme.All.Failed(state, this?, args?, exception, duration)"
 {pair}
-[[aspect]]
-name = "iterators"
-match = {{ type = "**", kind = "async", min-size = 0, returns = ["System.Collections.**"] }}
-enter = "Acme.All.Begin(this?, args?)"
 """
 
 POINTS = """version = 1

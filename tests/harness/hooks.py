@@ -3,11 +3,13 @@
 
     hooks.py [--only NAME]...
 
-Names: java, dex, dotnet, later. The program and the library of hooks are in tests/programs/hooks, with the lines that all of them print. Java
+Names: java, dex, dotnet, later, odd. The program and the library of hooks are in tests/programs/hooks, with the lines that all of them print. Java
 runs on the oldest and the newest JDK; dex files are made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8,
 Mono and, where there is an SDK, CoreCLR 10. `later`: hooks of async methods and iterators of .NET; runtime_async.py has them on CoreCLR 10.
+`odd`: hooks and values that take all, at what .NET can neither box nor read, on CoreCLR 10.
 """
 
+import json
 import os
 import shutil
 
@@ -32,9 +34,10 @@ PROGRAMS = {
     "Around": ("around.toml", "around.txt", []),
     "Bodies": ("bodies.toml", "bodies.txt", []),
     "Later": ("later/rules.toml", "later/expected.txt", ["acme.Late.Bad"]),
+    "Odd": (None, "odd/expected.txt", []),
 }
 #: Programs of their own.
-APART = {"Later"}
+APART = {"Later", "Odd"}
 #: Methods with own hooks alone, and with recorded calls beside.
 PAIRS = {"alone": "", "recorded": 'advice = ["enter", "exit", "exception"]'}
 
@@ -111,13 +114,18 @@ def dex(score, folder):
         compare(score, "dex", program, done)
 
 
-def net10():
-    """The beginning of a command line of CoreCLR 10; none where there is no SDK."""
+def sdk10():
+    """A .NET SDK, if there is one."""
     try:
-        found = sdk.find()
+        return sdk.find()
     except Missing:
         return None
-    return [found.dotnet]
+
+
+def net10():
+    """The beginning of a command line of CoreCLR 10; none where there is no SDK."""
+    found = sdk10()
+    return found and [found.dotnet]
 
 
 def dotnet_(score, folder):
@@ -165,7 +173,7 @@ def later(score, folder):
     shutil.copy(plain / "hooks.dll", folder)
     for configuration, options in {"release": ["-optimize"], "debug": []}.items():
         app = plain / f"{configuration}.exe"
-        run([*base, *options, "-debug:portable", f"-r:{plain / 'hooks.dll'}", f"-out:{app}", SOURCES / "later/Program.cs"])
+        run([*base, *options, "-debug:portable", f"-r:{plain / 'hooks.dll'}", f"-out:{app}", *(SOURCES / f"later/{name}.cs" for name in ("Program", "Enumerated"))])
         for what, pair in PAIRS.items():
             woven = fresh(folder / f"{configuration}-{what}")
             (folder / "weave.toml").write_text(later_rules("hooks.dll", pair))
@@ -176,7 +184,64 @@ def later(score, folder):
                 compare(score, f"{configuration}, {what}, on {name}", "Later", done, later_lines("framework"))
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "later": later}
+#: Rules that change nothing, and how often methods of the program are in the trace then: calls, and those that fail.
+ODD = {
+    "hooks that take all": ("match = { type = '**', min-size = 0 }\nenter = 'acme.Any.Enter(this?, args?)'\nexit = 'acme.Any.Exit(state, result?)'\n"
+                            "exception = 'acme.Any.Failed(state, exception)'", {}),
+    "the first argument and the result": ("match = { type = 'app.Odd', method = ['Find', 'Left*', 'Generic'], min-size = 0 }\n"
+                                          "enter = 'acme.Any.One(arg(0)?)'\nexit = 'acme.Any.One(result?)'", {}),
+    "around": ("match = { type = 'app.**', min-size = 0 }\naround = 'acme.Any.Around(proceed?)'", {}),
+    "values": ("match = { type = 'app.**', min-size = 0 }\nrecord = ['args?', 'result?']",
+               {"Take": (1, 0), "Make": (2, 1), "Find": (2, 0), "Numbers": (3, 0), "Cleans": (3, 1), "Stream": (1, 0), "Swap": (1, 0)}),
+    "fields": ("at = { field-get = { type = 'app.Derived', name = '*' } }\nafter = 'acme.Any.One(value?)'", {}),
+    "calls": ("at = { call = { type = 'app.**', method = ['Make', 'Take', 'Sum*', 'Find'] } }\nafter = 'acme.Any.One(result?)'", {}),
+    "values of calls": ("at = { call = { type = 'app.**', method = 'Make' } }\nrecord = ['result?']", {}),
+}
+
+
+def odd(score, folder):
+    """What cannot be boxed, or read, or named from elsewhere, is passed over: the program prints what it prints unwoven."""
+    found = sdk10()
+    if not found:
+        print("     odd: not run, since there is no .NET SDK")
+        return
+    environment, framework = {**found.environment(folder), **ENVIRONMENT}, found.framework()
+    # The names of the variables that say where the runtime is win.
+    environment.update({name: value for name, value in found.environment(folder).items() if name.startswith("DOTNET")})
+    base = [found.dotnet, "exec", found.framework("sdk") / "Roslyn/bincore/csc.dll", "-nologo", "-nostdlib", "-unsafe", "-optimize+",
+            "-langversion:preview", *(f"-r:{path}" for path in sorted(framework.glob("System*.dll")))]
+    plain, library = fresh(folder / "plain"), folder / "hooks.dll"
+    for out, kind, more in (("Wire.dll", "library", []), ("app.dll", "exe", [f"-r:{plain / 'Wire.dll'}"])):
+        source = SOURCES / "odd" / out.replace("app", "Odd").replace(".dll", ".cs")
+        run([*base, f"-target:{kind}", *more, f"-out:{plain / out}", source], env=environment)
+    run([*base, "-target:library", f"-out:{library}", SOURCES / "odd/Hooks.cs"], env=environment)
+    config = json.dumps({"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": f"{found.major}.0.0"}}})
+    (plain / "app.runtimeconfig.json").write_text(config)
+    runs = lambda place, **more: run([found.dotnet, "exec", place / "app.dll"], check=False, env={**environment, **more})
+    compare(score, "unwoven", "Odd", runs(plain))
+    for what, (rule, counted) in ODD.items():
+        # One without a library has the first line alone.
+        text = "version = 1\n[[library]]\npath = 'hooks.dll'\n" if "acme." in rule else "version = 1\n"
+        (folder / "weave.toml").write_text(f"{text}[[aspect]]\nname = 'any'\n{rule}\n")
+        for given in ("both", "one beside the other"):
+            woven = fresh(folder / "woven")
+            inputs = (plain, woven) if given == "both" else (plain / "app.dll", woven / "app.dll")
+            done = run([weave_binary(), "-q", "--rules", folder / "weave.toml", *inputs], check=False)
+            score.check(f"Odd, {what}, {given}: woven", done.returncode == 0, done.stderr[-400:])
+            for path in (plain / "Wire.dll", plain / "app.runtimeconfig.json", library):
+                if not (woven / path.name).exists():
+                    shutil.copy(path, woven)
+            trace = folder / "t.wtrace"
+            compare(score, f"{what}, {given}", "Odd", runs(woven, WEAVE_TRACE=str(trace) if counted else "off"))
+            if counted:
+                said = json.loads(run([weave_binary(), "report", "--json", trace]).stdout)["methods"]
+                methods = {method["method"]: (method["calls"], method["errors"]) for method in said if "Odd" in method["label"]}
+                wrong = {name: methods.get(name) for name in counted if methods.get(name) != counted[name]}
+                score.check(f"Odd, {what}, {given}: each call is in the trace", not wrong, str(wrong))
+                trace.unlink()
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "later": later, "odd": odd}
 
 
 if __name__ == "__main__":

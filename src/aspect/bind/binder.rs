@@ -47,6 +47,8 @@ pub struct Subject<'a> {
     pub is_call: bool,
     /// The method that makes the call, where a hook asks for it.
     pub caller: Option<&'a str>,
+    /// The line of the call, where a hook asks for it; 0 where nothing says it.
+    pub line: u32,
     /// It is a point of a method.
     pub at: Option<&'a AtPoint<'a>>,
     /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
@@ -74,6 +76,7 @@ impl<'a> Subject<'a> {
             keeps_body: None,
             is_call: false,
             caller: None,
+            line: 0,
             at: None,
             switched: None,
             span: None,
@@ -793,8 +796,7 @@ impl<'b> Binding<'b> {
     /// Whether a method that may end long after it has returned runs when it is called, at first: it is an async method of .NET.
     fn begins_at_once(&self) -> bool {
         self.binder.target.language() == Language::CSharp
-            && !matches!(&self.subject.signature.result, Ty::Named(named)
-                if named.name.starts_with("System.Collections."))
+            && !is_enumerated(&self.subject.signature.result)
     }
 
     /// Whether a value of such a method cannot be recorded.
@@ -811,7 +813,7 @@ impl<'b> Binding<'b> {
         let begins_at_once = self.begins_at_once();
         let refused = match self.binder.target.language() {
             Language::Java => self.refuses_all(),
-            Language::CSharp => self.refuses_some(begins_at_once, is_outside),
+            Language::CSharp => self.refuses_some(is_outside),
         };
         if refused.is_some() {
             return refused;
@@ -854,7 +856,7 @@ impl<'b> Binding<'b> {
     }
 
     /// What no async method or iterator of .NET can do.
-    fn refuses_some(&self, begins_at_once: bool, is_outside: bool) -> Option<Misfit> {
+    fn refuses_some(&self, is_outside: bool) -> Option<Misfit> {
         let own = self.aspect.2;
         let leaves_out =
             |hook: &&OwnHook| matches!(hook.call.changes, Changes::Return(_) | Changes::Skip(_));
@@ -867,17 +869,10 @@ impl<'b> Binding<'b> {
             ));
         }
         let at_end = own.exit.iter().chain(&own.exception).next()?;
-        if !begins_at_once {
-            return Some(self.left_out(
-                &at_end.name,
-                "iterators and async streams have hooks at `enter` and `around`, not at their end yet",
-                "for",
-            ));
-        }
         if is_outside {
             return Some(self.complains(
                 at_end.name.clone(),
-                "a hook at the end of an async method does not lie outside of an `around`".into(),
+                "a hook at the end of an async method or iterator does not lie outside of an `around`".into(),
                 "for",
                 Some("write the aspect behind that with `around`, or let that hook await the task".into()),
             ));
@@ -885,7 +880,7 @@ impl<'b> Binding<'b> {
         if !own.guard {
             return Some(self.complains(
                 at_end.name.clone(),
-                "a hook at the end of an async method has its guard".into(),
+                "a hook at the end of an async method or iterator has its guard".into(),
                 "what it throws would reach nobody who awaits",
                 Some("leave `guard = false` out".into()),
             ));
@@ -894,7 +889,7 @@ impl<'b> Binding<'b> {
         let hook = own.exception.iter().find(ends)?;
         Some(self.complains(
             hook.changes.clone(),
-            "an exception of an async method does not end in a hook".into(),
+            "an exception of an async method or iterator does not end in a hook".into(),
             "for",
             Some("`throw ..` puts another one in its place; a hook `around` can await and catch it".into()),
         ))
@@ -1775,10 +1770,9 @@ impl<'b> Binding<'b> {
             return meant;
         }
         match &operand.word {
-            Word::This | Word::Line | Word::Id if is_call => {
+            Word::This | Word::Id if is_call => {
                 let word = match operand.word {
                     Word::This => "this",
-                    Word::Line => "line",
                     _ => "id",
                 };
                 Err(self.complains(
@@ -1786,7 +1780,7 @@ impl<'b> Binding<'b> {
                     format!("`{word}` of the method that calls is not there yet at a call"),
                     "of",
                     Some(
-                        "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`".into(),
+                        "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`, `line`".into(),
                     ),
                 ))
             }
@@ -1915,6 +1909,10 @@ impl<'b> Binding<'b> {
             Word::Type => text(&dotted(self.subject.ty)),
             Word::Signature => text(&self.shown_parameters(signature)),
             Word::Artifact => text(self.subject.artifact),
+            Word::Line if is_call => {
+                let line = self.subject.line.cast_signed();
+                value(Source::Int(line), Ty::Prim(Prim::I32))
+            }
             Word::Line => value(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => value(Source::Id, Ty::Prim(Prim::I32)),
             Word::Kept(place) => value(Source::State(*place), self.string()),
@@ -2555,6 +2553,7 @@ impl Moment {
 /// The signature of an async method as its author wrote it: with what its task gives as the result.
 fn awaited(signature: &Signature) -> Signature {
     let result = match &signature.result {
+        ty if is_enumerated(ty) => Ty::Void,
         Ty::Named(task) if task.args.len() == 1 => task.args[0].clone(),
         _ => Ty::Void,
     };
@@ -2562,6 +2561,11 @@ fn awaited(signature: &Signature) -> Signature {
         result,
         ..signature.clone()
     }
+}
+
+/// Whether a method that gives this, and may end later, is an iterator or async iterator.
+fn is_enumerated(ty: &Ty) -> bool {
+    matches!(ty, Ty::Named(named) if named.name.starts_with("System.Collections."))
 }
 
 /// How many arguments a method has, as a phrase.

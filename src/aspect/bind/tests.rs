@@ -1179,6 +1179,8 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
     );
     let enter = "enter = \"Acme.Late.Begin(method)\"";
     assert!(!bound(enter, &stream).unwrap().ends_elsewhere());
+    let exit = "exit = \"Acme.Late.More(arg(0))\"";
+    assert!(bound(exit, &stream).unwrap().ends_elsewhere());
     for (hooks, returns, said) in [
         (
             "enter = \"skip when Acme.Late.Off(method)\"",
@@ -1188,22 +1190,22 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
         (
             "exception = \"result = Acme.Late.Failed(exception)\"",
             &of_int,
-            "an exception of an async method does not end in a hook",
+            "an exception of an async method or iterator does not end in a hook",
         ),
         (
             "exit = \"Acme.Late.More(result)\"\nguard = false",
             &of_int,
-            "a hook at the end of an async method has its guard",
+            "a hook at the end of an async method or iterator has its guard",
         ),
         (
             "exit = \"Acme.Late.More(arg(0))\"\naround = \"Acme.Late.Begin(proceed)\"",
             &of_int,
-            "a hook at the end of an async method does not lie outside of an `around`",
+            "a hook at the end of an async method or iterator does not lie outside of an `around`",
         ),
         (
-            "exit = \"Acme.Late.More(arg(0))\"",
+            "exit = \"Acme.Late.More(result)\"",
             &stream,
-            "iterators and async streams have hooks at `enter` and `around`, not at their end yet",
+            "a method without a result has no `result`",
         ),
     ] {
         assert_eq!(bound(hooks, returns).unwrap_err(), said);
@@ -1336,7 +1338,7 @@ fn calls_that_do_not_fit_are_told_at_the_rule() {
 4 | before = \"acme.Sql.Log.all(this)\"
   |                            ^^^^ of java.util.Map.get()
   |
-  = help: at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`"
+  = help: at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`, `line`"
     );
     assert_eq!(
         wrong("replace = \"acme.Sql.Log.mark()\"", virtually, "()I"),

@@ -18,6 +18,7 @@ pub mod op {
     pub const LDNULL: u16 = 0x14;
     pub const LDC_I4_0: u16 = 0x16;
     pub const LDC_I4_1: u16 = 0x17;
+    pub const LDC_I4_2: u16 = 0x18;
     pub const LDC_I4_S: u16 = 0x1f;
     pub const LDC_I4: u16 = 0x20;
     pub const LDC_I8: u16 = 0x21;
@@ -30,6 +31,8 @@ pub mod op {
     pub const CALLI: u16 = 0x29;
     pub const RET: u16 = 0x2a;
     pub const BR_S: u16 = 0x2b;
+    pub const BEQ_S: u16 = 0x2e;
+    pub const BNE_UN_S: u16 = 0x33;
     pub const BRTRUE_S: u16 = 0x2d;
     pub const BR: u16 = 0x38;
     pub const BRFALSE: u16 = 0x39;
@@ -48,6 +51,7 @@ pub mod op {
     pub const LDIND_REF: u16 = 0x50;
     pub const STIND_REF: u16 = 0x51;
     pub const SUB: u16 = 0x59;
+    pub const REM: u16 = 0x5d;
     pub const CONV_I8: u16 = 0x6a;
     pub const CONV_R4: u16 = 0x6b;
     pub const CONV_R8: u16 = 0x6c;

@@ -165,7 +165,7 @@ impl Own<'_> {
         (self.exit.0.len() + self.exit.1.len()) as u32
     }
 
-    pub(super) fn error_len(&self) -> u32 {
+    pub fn error_len(&self) -> u32 {
         (self.error.0.len() + self.error.1.len()) as u32
     }
 }

@@ -1,4 +1,4 @@
-//! Hooks of one's own where an async method completes.
+//! Hooks of one's own where an async method completes, and where an enumeration ends.
 //!
 //! ```text
 //!     kick-off     enter hooks; [array of what the hooks at the end read; stloc a]; ..; [dup; ldloc a; stfld weave$kept]; call Start
@@ -7,6 +7,10 @@
 //! ```
 //!
 //! The array lies in a field of the state machine, beside the variables of the method's author.
+//!
+//! An iterator's kick-off gives it to the object that it makes, and `GetEnumerator` to another such object. `MoveNext` and `Dispose` have
+//! the hooks at their ends, as ordinary methods do; `MoveNext` of an async iterator has them where it gives no further element. The
+//! array's last element sees to it that they run once a call, whichever of them comes first, however often the object is enumerated.
 
 use crate::aspect::bind::call::{Bound, Call, Operand, Source};
 use crate::aspect::bind::ty::{Ty, in_machine};
@@ -22,7 +26,7 @@ use crate::cil::rewrite::Snippet;
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::ordinary::Tokens;
-use crate::cil::weave::own::{self, Ends, Method, Own};
+use crate::cil::weave::own::{self, Ends, Method, Own, Piece, Times};
 use crate::cil::weave::points::{Around, count_of_locals};
 use crate::cil::weave::state_machine;
 use crate::cil::weave::tokens;
@@ -30,15 +34,28 @@ use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Async methods with hooks at their ends, by the `MethodDef` rows of their kick-offs.
+/// Async methods and iterators with hooks at their ends, by the `MethodDef` rows of their kick-offs.
 pub(crate) type Completions = FxHashMap<u32, Completion>;
 
+/// What a method of a state machine gets.
+#[derive(Default)]
+pub(crate) struct Inner {
+    /// What goes around its points.
+    pub around: Around,
+    /// The hooks at its end.
+    pub own: Option<Own>,
+}
+
 pub(crate) struct Completion {
-    /// The row of the machine's `MoveNext`.
-    pub move_next: u32,
-    /// The kick-off's call by which the machine starts.
+    /// The methods of the machine that have the hooks, by their rows. The first is `MoveNext`.
+    pieces: Vec<(u32, Piece)>,
+    /// Where `MoveNext` of an iterator calls `Dispose`.
+    disposed: Vec<u32>,
+    /// Where `GetEnumerator` has made another object: its row, and the instruction behind that.
+    again: Option<(u32, u32)>,
+    /// The kick-off's call by which the machine starts, or what is behind the one that makes an iterator's.
     start: u32,
-    /// The machine is a class.
+    /// What lies on the stack there refers to the variable that has the machine, a class.
     is_class: bool,
     /// The field that keeps what hooks read, as the kick-off and as the machine name it.
     field: Option<[u32; 2]>,
@@ -79,7 +96,7 @@ pub(crate) fn add(
         };
         let positions = image.metadata.method_positions(planned.ty + 1)?;
         let method = image.metadata.method_at(positions.start + planned.index)?;
-        let machine = (machines.of(method)).filter(|m| m.sort == Sort::Async && m.ty != 0);
+        let machine = (machines.of(method)).filter(|m| m.sort != Sort::ByRuntime && m.ty != 0);
         let Some(machine) = machine else {
             continue;
         };
@@ -105,21 +122,17 @@ fn of_method(
     let Ok((_, body)) = image.body(kickoff.get(column::method_def::RVA)) else {
         return Ok(None);
     };
-    let Some((start, named)) = started(image, body.code, machine.ty)? else {
-        return Ok(None);
-    };
     let none = Snippet::default();
     let tokens = Tokens::default();
     let logical = state_machine::Weaver::new(image, machine, ((0, None), none), &tokens);
-    let Some(move_next) = logical.move_next() else {
+    let started = match machine.sort {
+        Sort::Async => started(image, body.code, machine.ty)?,
+        _ => (logical.made_by(body.code)).map(|(end, parent)| (end, Named::Parent(parent))),
+    };
+    let Some((start, named)) = started else {
         return Ok(None);
     };
-    let row = metadata.tables.row(table::METHOD_DEF, move_next)?;
-    let ends = match image.body(row.get(column::method_def::RVA)) {
-        Ok((_, body)) => logical.ends(body.code),
-        Err(_) => None,
-    };
-    let Some(ends) = ends.filter(|ends| ends.iter().any(|(_, fails)| *fails)) else {
+    let Some((pieces, disposed, ends)) = pieces(image, &logical, machine)? else {
         return Ok(None);
     };
     let signature = importer.signature_of(machine.kickoff)?;
@@ -130,7 +143,9 @@ fn of_method(
         return Ok(None);
     }
     let awaited = match &signature.result {
-        Ty::Named(task) if task.args.len() == 1 => task.args[0].clone(),
+        Ty::Named(task) if task.args.len() == 1 && machine.sort == Sort::Async => {
+            task.args[0].clone()
+        }
         _ => Ty::Void,
     };
     let seen = seen_by_machine(bound, of_type as u16);
@@ -149,7 +164,7 @@ fn of_method(
     if importer.imports().put_type(&awaited, &mut result).is_none() {
         return Ok(None);
     }
-    let field = match slots.is_empty() {
+    let field = match slots.is_empty() && machine.sort == Sort::Async {
         true => None,
         false => {
             importer.object()?;
@@ -160,7 +175,10 @@ fn of_method(
                 ),
                 count => parent(&logical.own_instance(count)?, importer)?,
             };
-            let of_kickoff = parent(named, importer)?;
+            let of_kickoff = match named {
+                Named::Type(ty) => parent(ty, importer)?,
+                Named::Parent(parent) => Some(parent),
+            };
             let (Some(of_machine), Some(of_kickoff)) = (of_machine, of_kickoff) else {
                 return Ok(None);
             };
@@ -170,14 +188,52 @@ fn of_method(
         }
     };
     Ok(Some(Completion {
-        move_next,
+        again: logical.made_again(),
+        disposed,
+        pieces,
         start,
-        is_class: !is_value(named),
+        is_class: matches!(named, Named::Type(ty) if !is_value(ty)),
         field,
         bound: seen,
         result,
         ends,
     }))
+}
+
+/// A machine's type as its kick-off names it: in a signature, or as the parent of its constructor.
+pub(crate) enum Named<'a> {
+    Type(&'a [u8]),
+    Parent(u32),
+}
+
+/// The methods of a machine that have hooks at its end, where `MoveNext` calls `Dispose`, and the calls by which one with a builder ends.
+type Pieces = (Vec<(u32, Piece)>, Vec<u32>, Vec<(u32, bool)>);
+
+fn pieces(
+    image: &Image<'_>,
+    logical: &state_machine::Weaver<'_, '_>,
+    machine: Machine,
+) -> Result<Option<Pieces>> {
+    let Some(move_next) = logical.move_next() else {
+        return Ok(None);
+    };
+    let row = image.metadata.tables.row(table::METHOD_DEF, move_next)?;
+    let Ok((_, body)) = image.body(row.get(column::method_def::RVA)) else {
+        return Ok(None);
+    };
+    let piece = match machine.sort {
+        Sort::Iterator => {
+            let mut pieces = vec![(move_next, Piece::Moves)];
+            pieces.extend(logical.dispose().map(|method| (method, Piece::Disposes)));
+            let disposed = logical.disposed_by(body.code);
+            return Ok(disposed.map(|calls| (pieces, calls, Vec::new())));
+        }
+        Sort::AsyncIterator => Piece::Stops,
+        _ => Piece::Completes,
+    };
+    let ends = logical.ends(body.code);
+    let ends = ends.filter(|ends| ends.iter().any(|(_, fails)| *fails));
+    Ok(ends.map(|ends| (vec![(move_next, piece)], Vec::new(), ends)))
 }
 
 fn type_parameters(image: &Image<'_>, ty: u32) -> u32 {
@@ -190,7 +246,7 @@ fn type_parameters(image: &Image<'_>, ty: u32) -> u32 {
 }
 
 /// The call by which a kick-off starts its machine, and the machine's type as it names that.
-fn started<'a>(image: &Image<'a>, code: &[u8], machine: u32) -> Result<Option<(u32, &'a [u8])>> {
+fn started<'a>(image: &Image<'a>, code: &[u8], machine: u32) -> Result<Option<(u32, Named<'a>)>> {
     use column::method_spec::INSTANTIATION;
     /// What a `MethodSpec`'s blob begins with: one type argument.
     const INSTANCE: [u8; 2] = [0x0a, 1];
@@ -208,7 +264,7 @@ fn started<'a>(image: &Image<'a>, code: &[u8], machine: u32) -> Result<Option<(u
             if let Some(ty) = blob.strip_prefix(&INSTANCE)
                 && definition(ty) == Some(token(table::TYPE_DEF, machine))
             {
-                return Ok(Some((pc, ty)));
+                return Ok(Some((pc, Named::Type(ty))));
             }
         }
         pc = insn.end();
@@ -314,29 +370,112 @@ impl Completion {
         around.points.max_stack = around.points.max_stack.max(2);
     }
 
-    /// Puts the hooks in front of the calls by which `MoveNext` ends. `locals` are its own, `kickoff` is what is known of the method.
-    pub fn end(
+    /// How often its hooks run.
+    pub fn times(&self) -> Times {
+        match self.pieces[0].1 {
+            Piece::Completes => Times::Any,
+            _ => Times::Once,
+        }
+    }
+
+    /// The methods of the machine that get something, by their rows. The first is `MoveNext`.
+    pub fn methods(&self) -> impl Iterator<Item = u32> {
+        let pieces = self.pieces.iter().map(|(method, _)| *method);
+        pieces.chain(self.again.map(|(method, _)| method))
+    }
+
+    /// Puts what a method of the machine gets into `inner`, if it gets something. `locals` are its own, `kickoff` is what is known of
+    /// the method that its author wrote.
+    pub fn inner(
         &self,
+        method: u32,
         (imports, exception): (&Imports, u32),
         kickoff: &Method<'_>,
         locals: &[u8],
-        around: &mut Around,
+        inner: &mut Inner,
     ) -> Option<()> {
+        if let (Some((row, at)), Some([_, field])) = (self.again, self.field)
+            && row == method
+        {
+            self.keeps(at, field, inner);
+        }
+        let Some((_, piece)) = self.pieces.iter().find(|(row, _)| *row == method) else {
+            return Some(());
+        };
+        let around = &mut inner.around;
         let field = self.field.map_or(0, |[_, field]| field);
-        let method = Method {
+        const BOOLEAN: [u8; 1] = [element::BOOLEAN];
+        const VOID: [u8; 1] = [element::VOID];
+        let of_method = Method {
             code: &[],
             locals,
-            result: Some(&self.result),
+            result: Some(match piece {
+                Piece::Completes | Piece::Stops => &self.result,
+                Piece::Moves => &BOOLEAN,
+                Piece::Disposes => &VOID,
+            }),
             more_locals: around.locals.1,
-            ends: Ends::InMachine(field),
+            ends: Ends::InMachine(field, *piece),
             runs: &[],
             ..*kickoff
         };
         let mut own = Own::default();
-        own.make(imports, &self.bound, &method).ok()?;
+        own.make(imports, &self.bound, &of_method).ok()?;
         let (types, count) = own.extra();
         around.locals.0.extend_from_slice(types);
         around.locals.1 += count;
+        match piece {
+            Piece::Completes | Piece::Stops => self.end(&own, exception, locals, around),
+            Piece::Moves => {
+                self.waits(field, around);
+                inner.own = Some(own);
+                Some(())
+            }
+            Piece::Disposes => {
+                inner.own = Some(own);
+                Some(())
+            }
+        }
+    }
+
+    /// The object that `GetEnumerator` has made has the array, too.
+    fn keeps(&self, at: u32, field: u32, inner: &mut Inner) {
+        let mut code = Code::default();
+        code.op(op::DUP);
+        code.load_argument(0);
+        code.op_u32(op::LDFLD, field);
+        code.op_u32(op::STFLD, field);
+        let points = &mut inner.around.points;
+        points
+            .at
+            .entry(at)
+            .before
+            .extend_from_slice(code.as_bytes());
+        points.max_stack = points.max_stack.max(2);
+    }
+
+    /// Where `MoveNext` fails, some compilers' call `Dispose`: its hooks wait for those of the exception.
+    fn waits(&self, field: u32, around: &mut Around) {
+        let last = own::slots(&self.bound).len() as i32;
+        for &pc in &self.disposed {
+            let mut code = Code::default();
+            code.load_argument(0);
+            code.op_u32(op::LDFLD, field);
+            let over = code.branch(op::BRFALSE);
+            code.load_argument(0);
+            code.op_u32(op::LDFLD, field);
+            code.int(last);
+            code.load_argument(0);
+            code.op(op::STELEM_REF);
+            code.land(over);
+            let point = around.points.at.entry(pc);
+            point.before.extend_from_slice(code.as_bytes());
+            around.points.max_stack = around.points.max_stack.max(3);
+        }
+    }
+
+    /// Puts the hooks in front of the calls by which `MoveNext` ends that has a builder.
+    fn end(&self, own: &Own, exception: u32, locals: &[u8], around: &mut Around) -> Option<()> {
         let has_result = self.result != [element::VOID];
         let result = count_of_locals(locals) + around.locals.1;
         let thrown = result + u32::from(has_result);

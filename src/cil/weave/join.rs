@@ -13,6 +13,7 @@ use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Hooks, Snippet};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
 use crate::cil::weave::ordinary::{self, MethodInfo};
+use crate::cil::weave::own::Own;
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver, has_pair};
 use crate::cil::weave::runtime_async::{self, OwnHooks};
 use crate::cil::weave::state_machine::{self, MachineMethod};
@@ -249,12 +250,14 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 constructor: None,
                 hooks: &[],
             };
-            let around = weaver.around_ends(&opened, planned.planned, machine.kickoff)?;
+            let inner = weaver.around_ends(&opened, planned.planned, machine.kickoff)?;
+            let own = inner.as_ref().and_then(|inner| inner.own.as_ref());
+            let around = inner.as_ref().map(|inner| &inner.around);
             let start = scratch.next_body();
             let outcome = logical.weave(
                 part,
                 &opened.body,
-                (&shape, around.as_ref()),
+                (&shape, around, own.map(Own::code)),
                 &mut self.additions,
                 &mut scratch.rewrite,
                 &mut scratch.bodies.bytes,
@@ -283,18 +286,36 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             weaver.set_file(ty, document);
         }
         weaver.record(ty, (id, line), &kickoff, &mut scratch.descriptors)?;
+        for method in weaver.completing(machine.kickoff) {
+            if !self.with_points.contains(&method) {
+                self.weave_ending(method, planned, scratch)?;
+            }
+        }
         Ok(())
     }
 
-    /// Weaves the hooks where an async method completes, whose calls are not recorded.
+    /// Weaves the hooks where an async method completes or an enumeration ends, whose calls are not recorded.
     fn weave_completion(&mut self, planned: &PlannedMachine, scratch: &mut Scratch) -> Attempt<()> {
-        let (weaver, kickoff) = (self.weaver, planned.machine.kickoff);
-        let move_next = weaver.move_next(kickoff).ok_or(Reason::StateMachine)?;
-        let opened = weaver.open(move_next)?;
-        let around = weaver.around_ends(&opened, planned.planned, kickoff)?;
-        let around = around.ok_or(Reason::StateMachine)?;
+        for method in self.weaver.completing(planned.machine.kickoff) {
+            self.weave_ending(method, planned, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Weaves a method of a machine that has hooks where the call ends, or is needed for them.
+    fn weave_ending(
+        &mut self,
+        method: u32,
+        planned: &PlannedMachine,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
+        let weaver = self.weaver;
+        let opened = weaver.open(method)?;
+        let inner = weaver.around_ends(&opened, planned.planned, planned.machine.kickoff)?;
+        let inner = inner.ok_or(Reason::StateMachine)?;
         let start = scratch.next_body();
-        let rewritten = weaver.weave_inner(&opened, &around, &mut self.additions, scratch)?;
+        let how = (&inner.around, inner.own.as_ref().map(Own::code));
+        let rewritten = weaver.weave_inner(&opened, how, &mut self.additions, scratch)?;
         scratch.add_body((opened.method, opened.body.len as u32), start);
         self.with_points.insert(opened.method);
         weaver.move_lines(
@@ -417,7 +438,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             return Ok(());
         };
         let start = scratch.next_body();
-        let rewritten = weaver.weave_inner(&opened, &around, &mut self.additions, scratch)?;
+        let rewritten =
+            weaver.weave_inner(&opened, (&around, None), &mut self.additions, scratch)?;
         scratch.add_body((opened.method, opened.body.len as u32), start);
         weaver.move_lines(place, &opened, &rewritten, scratch, &mut self.edits);
         Ok(())

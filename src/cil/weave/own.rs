@@ -43,9 +43,47 @@ pub(crate) enum Ends {
     /// In it.
     Here,
     /// In its state machine: what they read goes into an array, which a local has.
-    Elsewhere,
-    /// It is the state machine's `MoveNext`, and a field (its token, 0 for none) has that array.
-    InMachine(u32),
+    Elsewhere(Times),
+    /// It is a method of the state machine, and a field (its token, 0 for none) has that array.
+    InMachine(u32, Piece),
+}
+
+/// How often hooks at the end run for a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// It ends but once.
+    Any,
+    /// Its object may be enumerated again: the array's last element says that they have run, or why they wait.
+    Once,
+}
+
+/// A method of a state machine in which hooks at the end stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// `MoveNext` of an async method, in front of the calls by which it ends.
+    Completes,
+    /// The same of an async iterator.
+    Stops,
+    /// `MoveNext` of an iterator, at its end where it says that there is no more.
+    Moves,
+    /// `Dispose` of an iterator, at its end.
+    Disposes,
+}
+
+impl Piece {
+    fn is_once(self) -> bool {
+        self != Piece::Completes
+    }
+}
+
+impl Ends {
+    /// Whether hooks are at the end of the method itself, behind its handler.
+    fn at_end(self) -> bool {
+        matches!(
+            self,
+            Ends::Here | Ends::InMachine(_, Piece::Moves | Piece::Disposes)
+        )
+    }
 }
 
 /// How an object that runs a body is made.
@@ -97,7 +135,7 @@ impl Own {
         self.first.clear();
         self.enter.clear();
         self.ends.clear();
-        self.catches = bound.catches() && method.ends == Ends::Here;
+        self.catches = bound.catches() && method.ends.at_end();
         self.packed = None;
         (self.exit.iter_mut().chain(&mut self.error)).for_each(Code::clear);
         self.locals.clear();
@@ -279,8 +317,8 @@ impl<'l> Lowering<'l> {
         .into_iter()
         .filter(|(place, _)| match ends {
             Ends::Here => true,
-            Ends::Elsewhere => *place == Place::Enter,
-            Ends::InMachine(_) => *place != Place::Enter,
+            Ends::Elsewhere(_) => *place == Place::Enter,
+            Ends::InMachine(..) => *place != Place::Enter,
         })
         .map(|(place, steps)| (place, &**steps))
         .collect();
@@ -291,13 +329,13 @@ impl<'l> Lowering<'l> {
         for ty in &bound.keep.states {
             self.add_local_of(ty)?;
         }
-        if bound.keep.duration && !matches!(ends, Ends::InMachine(_)) {
+        if bound.keep.duration && !matches!(ends, Ends::InMachine(..)) {
             self.time = self.add_local(&[element::I8]);
         }
         for (place, steps) in &parts {
             self.reserve_steps(steps, self.method.start > 0 || *place != Place::Enter)?;
         }
-        let is_here = ends == Ends::Here;
+        let is_here = ends.at_end();
         if is_here && (bound.exception.iter()).any(|call| call.dest == Dest::Throw) {
             let thrown = self.add_local(&[element::OBJECT]);
             self.thrown = Some(thrown);
@@ -307,15 +345,22 @@ impl<'l> Lowering<'l> {
         }
         for (place, steps) in parts {
             self.place = place;
+            let over = match ends {
+                Ends::InMachine(field, piece) if piece.is_once() && !steps.is_empty() => {
+                    self.once(field, piece)?
+                }
+                _ => Vec::new(),
+            };
             self.steps(steps)?;
+            over.into_iter().for_each(|branch| self.code().land(branch));
         }
         if is_here && bound.catches() {
             self.place = Place::Error(1);
             self.ends_handler();
         }
-        if ends == Ends::Elsewhere {
+        if let Ends::Elsewhere(times) = ends {
             self.place = Place::Enter;
-            self.pack()?;
+            self.pack(times)?;
         }
         Some(())
     }
@@ -441,17 +486,57 @@ impl<'l> Lowering<'l> {
         Some(())
     }
 
+    /// Branches past the hooks at the end of an iterator's call: where there is another element, and where they have run. The array's
+    /// last element is the array itself from then on; in `Dispose` they wait, too, where `MoveNext` is about to say why it fails.
+    fn once(&mut self, field: u32, piece: Piece) -> Option<Vec<u32>> {
+        // Values are recorded in front of the pair's hook, which one branch cannot surround.
+        if !matches!(self.place, Place::Exit(1) | Place::Error(1)) || field == 0 {
+            return None;
+        }
+        let mut over = Vec::new();
+        let last = self.slots.len() as i32;
+        let result = self.locals;
+        self.pushes(3);
+        if piece == Piece::Moves && self.place == Place::Exit(1) {
+            self.code().load_local(result);
+            over.push(self.code().branch(op::BRTRUE));
+        }
+        let load = |code: &mut Code| {
+            code.load_argument(0);
+            code.op_u32(op::LDFLD, field);
+        };
+        let code = self.code();
+        load(code);
+        over.push(code.branch(op::BRFALSE));
+        load(code);
+        code.int(last);
+        code.op(op::LDELEM_REF);
+        if piece == Piece::Disposes {
+            over.push(code.branch(op::BRTRUE));
+        } else {
+            load(code);
+            over.push(code.branch(op::BEQ));
+        }
+        load(code);
+        code.int(last);
+        load(code);
+        code.op(op::STELEM_REF);
+        self.pops(3);
+        Some(over)
+    }
+
     /// What hooks elsewhere read goes into an array of objects.
-    fn pack(&mut self) -> Option<()> {
+    fn pack(&mut self, times: Times) -> Option<()> {
         let slots = std::mem::take(&mut self.slots);
-        if slots.is_empty() {
+        let len = slots.len() + usize::from(times == Times::Once);
+        if len == 0 {
             return Some(());
         }
         let (imports, object) = (self.imports, self.imports.object);
         let packed = self.add_local(&[element::SZARRAY, element::OBJECT]);
         self.own.packed = Some(packed);
         self.pushes(1);
-        self.code().int(slots.len() as i32);
+        self.code().int(len as i32);
         self.code().op_u32(op::NEWARR, object);
         for (place, (source, ty)) in slots.iter().enumerate() {
             self.pushes(3);
@@ -629,7 +714,7 @@ impl<'l> Lowering<'l> {
             Source::Zero => self.reserve_zero(&operand.to)?,
             _ => {}
         }
-        let is_packed = matches!(self.method.ends, Ends::InMachine(_))
+        let is_packed = matches!(self.method.ends, Ends::InMachine(..))
             && self.slots.iter().any(|slot| slot.0 == operand.source);
         match &operand.from {
             Ty::ByRef(inner)
@@ -739,7 +824,7 @@ impl<'l> Lowering<'l> {
             Convert::Same => &operand.to,
             _ => &operand.from,
         };
-        if let Ends::InMachine(field) = self.method.ends
+        if let Ends::InMachine(field, _) = self.method.ends
             && let Some(slot) = self.slots.iter().position(|slot| slot.0 == operand.source)
         {
             return self.unpack(slot, field, operand);

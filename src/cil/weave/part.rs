@@ -26,7 +26,7 @@ use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::around::{self, Layer, Split, Splits};
 use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
 use crate::cil::weave::calls::ConstructorCalls;
-use crate::cil::weave::completion::{self, Completions};
+use crate::cil::weave::completion::{self, Completion, Completions, Inner};
 use crate::cil::weave::constructor::Calls;
 use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
@@ -349,24 +349,29 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
     }
 
-    /// The row of `MoveNext` of an async method that has hooks where it completes.
-    pub(crate) fn move_next(&self, kickoff: u32) -> Option<u32> {
-        self.completions.get(&kickoff).map(|c| c.move_next)
+    /// The methods of a state machine, by their rows, that have hooks where the call ends, or are needed for them.
+    pub(crate) fn completing(&self, kickoff: u32) -> Vec<u32> {
+        let completion = self.completions.get(&kickoff);
+        completion.map_or(Vec::new(), |c| c.methods().collect())
     }
 
-    /// What goes around the points in `MoveNext` of an async method, and its hooks where it completes.
+    /// What goes around the points in a method of a state machine, and its hooks where the call ends.
     pub(crate) fn around_ends(
         &self,
         opened: &Opened<'_>,
         place: usize,
         kickoff: u32,
-    ) -> Attempt<Option<Around>> {
+    ) -> Attempt<Option<Inner>> {
         let around = self.around_inner(opened, place)?;
         let completion = self.completions.get(&kickoff);
-        let Some(completion) = completion.filter(|c| c.move_next == opened.method) else {
-            return Ok(around);
+        let is_met = |c: &&Completion| c.methods().any(|method| method == opened.method);
+        let Some(completion) = completion.filter(is_met) else {
+            return Ok(around.map(|around| Inner { around, own: None }));
         };
-        let mut around = around.unwrap_or_default();
+        let mut inner = Inner {
+            around: around.unwrap_or_default(),
+            own: None,
+        };
         let method = self.open_any(kickoff)?;
         let this = self.this_type(place)?;
         let of_kickoff = own::Method {
@@ -376,9 +381,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let exception = self.tokens.as_ref().map_err(|reason| *reason)?.exception;
         let named = (&self.imports, exception);
         completion
-            .end(named, &of_kickoff, opened.locals, &mut around)
+            .inner(opened.method, named, &of_kickoff, opened.locals, &mut inner)
             .ok_or(Reason::StateMachine)?;
-        Ok(Some(around))
+        Ok(Some(inner))
     }
 
     /// What own hooks name.
@@ -896,7 +901,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     result: None,
                     more_locals: 0,
                     ends: match bound.ends_elsewhere() {
-                        true => own::Ends::Elsewhere,
+                        true => own::Ends::Elsewhere(
+                            (self.completions.get(&opened.method))
+                                .map_or(own::Times::Any, Completion::times),
+                        ),
                         false => own::Ends::Here,
                     },
                 };
@@ -978,11 +986,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         Ok(rewritten)
     }
 
-    /// Appends the new body of a method that gets only what goes around its points.
+    /// Appends the new body of a method that gets only what goes around its points, and hooks at its end.
     pub(crate) fn weave_inner(
         &self,
         opened: &Opened<'_>,
-        around: &Around,
+        (around, own): (&Around, Option<rewrite::Own<'_>>),
         signatures: &mut dyn Signatures,
         scratch: &mut Scratch,
     ) -> Attempt<Rewritten> {
@@ -998,10 +1006,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let mut recipe = ordinary::recipe(body, &shape, &planned, tokens, &mut scratch.rewrite)?;
         recipe.extra = around.extra();
         recipe.points = Some(&around.points);
+        if own.is_some_and(|own| own.error_len() > 0) {
+            recipe.error = Snippet::default().op(op::POP);
+        }
         let Scratch {
             rewrite, bodies, ..
         } = scratch;
-        rewrite.rewrite(body, &recipe, signatures, &mut bodies.bytes)
+        let how = (&recipe, own.unwrap_or_default());
+        rewrite.rewrite_with(body, how, signatures, &mut bodies.bytes)
     }
 
     /// Moves a method's debugging information; returns its document and first line.

@@ -16,7 +16,7 @@ use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{element, kind};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
-use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
+use crate::cil::rewrite::{Exit, Own, Recipe, Rewritten, Scratch, Snippet};
 use crate::cil::weave::ordinary::{MethodInfo, Tokens};
 use crate::cil::weave::points::Around;
 use crate::error::Result;
@@ -105,8 +105,87 @@ impl<'w, 'a> Weaver<'w, 'a> {
         method_named(self.image, self.machine.ty, b"MoveNext")
     }
 
-    /// The calls by which `MoveNext` of an async method tells its builder that it ends, and whether it does by an exception; none where
-    /// its code cannot be read.
+    /// The row of an iterator's `Dispose`.
+    pub(crate) fn dispose(&self) -> Option<u32> {
+        method_named(self.image, self.machine.ty, b"Dispose")
+    }
+
+    /// Behind the first instruction in code that makes a machine, and its type (a coded `MemberRefParent`).
+    pub(crate) fn made_by(&self, code: &[u8]) -> Option<(u32, u32)> {
+        let mut pc = 0;
+        while (pc as usize) < code.len() {
+            let insn = insn::at(code, pc).ok()?;
+            if insn.opcode == op::NEWOBJ && self.makes_machine(insn.token(code)) {
+                let tables = &self.image.metadata.tables;
+                let constructor = insn.token(code);
+                let parent = match token_table(constructor) {
+                    table::METHOD_DEF => {
+                        let ty = token(table::TYPE_DEF, self.machine.ty);
+                        encode(&coded::MEMBER_REF_PARENT, ty)?
+                    }
+                    table => {
+                        let row = tables.row(table, token_row(constructor)).ok()?;
+                        row.get(column::member_ref::CLASS)
+                    }
+                };
+                return Some((insn.end(), parent));
+            }
+            pc = insn.end();
+        }
+        None
+    }
+
+    /// The method of the machine that makes another one, for another enumeration, and where that is made.
+    pub(crate) fn made_again(&self) -> Option<(u32, u32)> {
+        let again: [&[u8]; 2] = [b"GetEnumerator", b"GetAsyncEnumerator"];
+        methods(self.image, self.machine.ty)
+            .filter(|(_, name)| {
+                let simple = name.rsplit(|&b| b == b'.').next();
+                simple.is_some_and(|simple| again.contains(&simple))
+            })
+            .find_map(|(method, _)| {
+                let body = self.body(method)?;
+                Some((method, self.made_by(body.code)?.0))
+            })
+    }
+
+    /// Where an iterator's `MoveNext` calls `Dispose`.
+    pub(crate) fn disposed_by(&self, code: &[u8]) -> Option<Vec<u32>> {
+        let mut calls = Vec::new();
+        let mut pc = 0;
+        while (pc as usize) < code.len() {
+            let insn = insn::at(code, pc).ok()?;
+            let is_call = matches!(insn.opcode, op::CALL | op::CALLVIRT);
+            if is_call && self.disposes(insn.token(code)) {
+                calls.push(pc);
+            }
+            pc = insn.end();
+        }
+        Some(calls)
+    }
+
+    /// Whether a token is `Dispose` of the machine.
+    fn disposes(&self, method: u32) -> bool {
+        let metadata = &self.image.metadata;
+        let column = match token_table(method) {
+            table::METHOD_DEF => column::method_def::NAME,
+            table::MEMBER_REF => column::member_ref::NAME,
+            _ => return false,
+        };
+        let row = metadata.tables.row(token_table(method), token_row(method));
+        let name = row.and_then(|row| metadata.strings.get(row.get(column)));
+        self.makes_machine(method)
+            && name.is_ok_and(|name| name.rsplit(|&b| b == b'.').next() == Some(b"Dispose"))
+    }
+
+    fn body(&self, method: u32) -> Option<Body<'a>> {
+        let row = (self.image.metadata.tables).row(table::METHOD_DEF, method);
+        let (_, body) = (self.image.body(row.ok()?.get(column::method_def::RVA))).ok()?;
+        Some(body)
+    }
+
+    /// The calls by which `MoveNext` of an async method or iterator tells its builder that it ends, and whether it does by an exception;
+    /// none where its code cannot be read.
     pub(crate) fn ends(&self, code: &[u8]) -> Option<Vec<(u32, bool)>> {
         let builders = self.builders();
         let mut ends = Vec::new();
@@ -115,6 +194,14 @@ impl<'w, 'a> Weaver<'w, 'a> {
             let insn = insn::at(code, pc).ok()?;
             if matches!(insn.opcode, op::CALL | op::CALLVIRT) {
                 match self.builder_call(insn.token(code), &builders) {
+                    Some(b"SetResult") if self.machine.sort == Sort::AsyncIterator => {
+                        // What is given to SetResult is pushed by the instruction in front of it.
+                        match code[..pc as usize].last().copied().map(u16::from) {
+                            Some(op::LDC_I4_0) => ends.push((pc, false)),
+                            Some(op::LDC_I4_1) => {}
+                            _ => return None,
+                        }
+                    }
                     Some(b"SetResult") => ends.push((pc, false)),
                     Some(b"SetException") => ends.push((pc, true)),
                     _ => {}
@@ -219,18 +306,49 @@ impl<'w, 'a> Weaver<'w, 'a> {
         all.ok_or_else(|| Reason::StateMachine.into())
     }
 
+    /// Whether `MoveNext` of an iterator calls `Dispose` where it fails.
+    fn move_next_disposes(&self) -> bool {
+        let body = self.move_next().and_then(|method| self.body(method));
+        let calls = body.and_then(|body| self.disposed_by(body.code));
+        calls.is_some_and(|calls| !calls.is_empty())
+    }
+
+    /// `call` unless `MoveNext` runs, which is about to say that it fails, or `otherwise`: `ldarg.0; ldfld field; 2; rem; 1; beq`. The
+    /// number of a call that runs is odd, that of one that has ended is -1.
+    fn unless_running(&self, call: Snippet, otherwise: Snippet) -> Attempt<Snippet> {
+        const BRANCH: u32 = 2;
+        let number = Snippet::default()
+            .op(op::LDARG_0)
+            .op_u32(op::LDFLD, self.field)
+            .op(op::LDC_I4_2)
+            .op(op::CONV_I8)
+            .op(op::REM)
+            .op(op::LDC_I4_1)
+            .op(op::CONV_I8);
+        let (len, instead) = (call.len() as u16, otherwise.len());
+        let all = match instead {
+            0 => number.op(op::BEQ_S).op(len).then(call),
+            _ => {
+                let to_call = number.op(op::BNE_UN_S).op((instead + BRANCH) as u16);
+                let instead = to_call.then(otherwise);
+                instead.and_then(|code| code.op(op::BR_S).op(len).then(call))
+            }
+        };
+        all.ok_or_else(|| Reason::StateMachine.into())
+    }
+
     /// The object is enumerated again by another call, behind the hook that ends this one.
     fn again(&self, end: Snippet) -> Snippet {
         let zero = end.op(op::LDARG_0).op(op::LDC_I4_0).op(op::CONV_I8);
         zero.op_u32(op::STFLD, self.field)
     }
 
-    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points.
+    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points; `own`: hooks at its end.
     pub(crate) fn weave(
         &self,
         part: &MachineMethod,
         body: &Body<'_>,
-        (shape, around): (&MethodInfo<'_>, Option<&Around>),
+        (shape, around, own): (&MethodInfo<'_>, Option<&Around>, Option<Own<'_>>),
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -270,8 +388,16 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 error = hook(self.tokens.fail);
             }
             Role::Dispose => {
-                exit = Exit::Always(self.again(hook(self.tokens.end)));
-                error = hook(self.tokens.fail);
+                let (end, fail) = (self.again(hook(self.tokens.end)), hook(self.tokens.fail));
+                let waits = self.move_next_disposes();
+                exit = Exit::Always(match waits {
+                    true => self.unless_running(end, none)?,
+                    false => end,
+                });
+                error = match waits {
+                    true => self.unless_running(fail, none.op(op::POP))?,
+                    false => fail,
+                };
             }
             Role::Kickoff => before.push(self.begin(body.code, &calls, additions)?),
         }
@@ -287,7 +413,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             locals: shape.locals,
             extra: around.map_or((&[], 0), Around::extra),
         };
-        scratch.rewrite(body, &recipe, additions, out)
+        scratch.rewrite_with(body, (&recipe, own.unwrap_or_default()), additions, out)
     }
 
     /// The hooks in front of the calls by which an async method tells its builder that it waits or ends.
@@ -416,7 +542,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         metadata.blobs.get(row.get(column::type_spec::SIGNATURE))
     }
 
-    /// Whether a token is a constructor of the machine.
+    /// Whether a token is a method of the machine: behind `newobj` a constructor.
     fn makes_machine(&self, token: u32) -> bool {
         let tables = &self.image.metadata.tables;
         match token_table(token) {

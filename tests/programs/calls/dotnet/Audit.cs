@@ -73,6 +73,13 @@ namespace Acme {
             Say("all " + method + " " + string.Join(" ", arguments));
         }
 
+        static int last;
+
+        public static void Line(int line, string caller) {
+            Say((last == 0 && line > 0 ? "a line" : line - last + " lines on") + " in " + caller);
+            last = line;
+        }
+
         public static void Outer() {
             Say("outer");
         }

@@ -85,6 +85,10 @@ namespace App {
             map["a"] = "one";
             Say("get " + map["a"] + " " + Fallible(map, "a") + " " + Fallible(map, "c"));
             Say("pow " + Math.Pow(2, 3));
+            int abs = Math.Abs(-1);
+
+            abs += Math.Abs(-2) + Math.Abs(-3);
+            Say("abs " + abs);
             Say("sub " + "abcdef".Substring(1, 2) + "abcdef".Substring(4));
             int number;
             Say("parse " + int.TryParse("12", out number) + " " + number);

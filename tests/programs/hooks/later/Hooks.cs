@@ -48,6 +48,14 @@ public static class Late {
         return new InvalidOperationException("instead of " + e.Message + " for " + s);
     }
 
+    public static Exception Numbered(Exception e, int n) {
+        return new InvalidOperationException("instead of " + e.Message + ", " + n);
+    }
+
+    public static void Over() {
+        Say("  over");
+    }
+
     public static string Bad(string s) {
         throw new Exception("a bad hook");
     }

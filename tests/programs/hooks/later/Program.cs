@@ -107,8 +107,11 @@ public class Later {
         await Try(async () => { await Valueless(2); return 1; });
         await foreach (int n in Stream(2)) { Late.Say("= " + n); }
     }
+
+    private static Task Streams() { return Enumerated.Streams(); }
 #else
     private static Task Values() { return Task.CompletedTask; }
+    private static Task Streams() { return Task.CompletedTask; }
 #endif
 
     public static IEnumerable<int> Numbers(int n) {
@@ -160,6 +163,8 @@ public class Later {
         var lazy = Numbers(1);
         Late.Say("= asked for");
         foreach (int n in lazy) { Late.Say("= " + n); }
+        Enumerated.All();
+        await Streams();
     }
 
     public static int Main() {

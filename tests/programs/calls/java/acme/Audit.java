@@ -57,6 +57,13 @@ public final class Audit {
         say("from " + caller + " " + length);
     }
 
+    private static int last;
+
+    public static void line(int line, String caller) {
+        say((last == 0 && line > 0 ? "a line" : line - last + " lines on") + " in " + caller);
+        last = line;
+    }
+
     public static long before(Object target, Object first) {
         say("before " + (target == null ? "none" : target.getClass().getSimpleName()) + " " + first);
         return 42;

@@ -94,6 +94,9 @@ public class Calls {
         say("tree " + new TreeMap<>(map).get("a"));
         Thread.sleep(0);
         say("pow " + (int) Math.pow(2, 3));
+        say("abs " + Math.abs(-1)
+            + " "
+            + Math.abs(-2L) + Math.abs(-3));
         say("sub " + "abcdef".substring(1, 3) + "abcdef".substring(4));
         say("wide " + wide(1, 2.5)[0] + " " + compared(3, 2.5));
         say("locked " + locked(list));
