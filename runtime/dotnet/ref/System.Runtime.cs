@@ -226,6 +226,11 @@ namespace System
         public static long Max(long a, long b) { throw null; }
     }
 
+    public sealed class Version
+    {
+        public int Major { get { throw null; } }
+    }
+
     public static class Environment
     {
         public static string CommandLine { get { throw null; } }
@@ -233,6 +238,7 @@ namespace System
         public static int ProcessId { get { throw null; } }
 #endif
         public static int SystemPageSize { get { throw null; } }
+        public static Version Version { get { throw null; } }
         public static long WorkingSet { get { throw null; } }
         public static string MachineName { get { throw null; } }
         public static string NewLine { get { throw null; } }

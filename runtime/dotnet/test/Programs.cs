@@ -33,6 +33,13 @@ public static class Programs
         }
     }
 
+    private static void Listens()
+    {
+        Activities.Listen("Npgsql");
+        Activities.Listen("System.Net.Http");
+        Calls(1);
+    }
+
     /// <summary>So many calls of each of three methods that are only counted.</summary>
     private static void Counted(int n)
     {

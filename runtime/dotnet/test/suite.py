@@ -432,6 +432,12 @@ def test_log(folder):
     equal(2000, (folder / "all.txt").read_text().count("weave: hook "), "lines of both runs")
 
 
+def test_activities_that_are_not_heard(folder):
+    said = finish(folder, "Listens")
+    told = re.fullmatch("weave: activities of libraries are not recorded: .*net8.0 Weave.Runtime.dll\\)\n", said)
+    assert (bool(told), said) == ((True, said) if HOST == "run8" else (False, "")), said
+
+
 def test_read_only(folder):
     with Disk(folder, "ro,size=1m") as disk:
         err = finish(folder, "Many", WEAVE_TRACE=disk, WEAVE_TRACE_LIMIT="1g")
