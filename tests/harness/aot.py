@@ -54,7 +54,7 @@ namespace Shop { public static class Program {
         listener.Start();
         var server = new Thread(() => Serve(listener));
         server.Start();
-        using (Activity? order = Source.StartActivity("place order", ActivityKind.Server)) {
+        using (Activity order = Source.StartActivity("place order", ActivityKind.Server)) {
             order?.SetTag("order.id", 7);
             using var client = new HttpClient();
             int port = ((IPEndPoint)listener.LocalEndpoint).Port;
