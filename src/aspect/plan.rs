@@ -364,7 +364,8 @@ pub struct Planner<'a> {
     together: FxHashMap<Vec<u32>, Switches>,
     /// The hooks of methods that have no others, by what they say if they are switched, whether they end later than they return, and
     /// what their spans are.
-    alike: FxHashMap<(Option<i32>, bool, Option<SpanRule>), u32>,
+    /// Spans end with what their methods give, so these have their descriptors.
+    alike: FxHashMap<(Option<i32>, bool, Option<(SpanRule, String)>), u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -905,7 +906,8 @@ impl Planner<'_> {
         span: Option<&SpanRule>,
     ) -> Option<u32> {
         let is_async = method.kinds.intersects(Kinds::ASYNC);
-        let like = (switched, is_async, span.cloned());
+        let of_span = span.map(|span| (span.clone(), method.descriptor.to_string()));
+        let like = (switched, is_async, of_span);
         if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }

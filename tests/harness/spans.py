@@ -145,7 +145,7 @@ def dotnet_(score, folder):
         ran = run([*host, plain / "app.exe", *args])
         done = run([*host, woven / "app.exe", *args], check=False, env=values.environment(trace))
         score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
-        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 9, ["/timer/"] if name == "Mono" else [])
+        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 10, ["/timer/"] if name == "Mono" else [])
 
 
 

@@ -193,6 +193,7 @@ impl Binder<'_> {
         subject: &Subject<'_>,
         follows: bool,
     ) -> Result<Bound, Vec<Misfit>> {
+        let follows = follows || self.ends_with_task(subject);
         let mut wrong = Vec::new();
         let mut records = Records::default();
         let mut layer = Layer::default();
@@ -458,6 +459,12 @@ impl Binder<'_> {
             follows,
             placed: None,
         })
+    }
+
+    /// Whether the calls of a method are spans that end with the tasks they give.
+    fn ends_with_task(&self, subject: &Subject<'_>) -> bool {
+        let is_span = subject.span.is_some() && subject.switched.is_some();
+        is_span && !subject.is_async && self.is_followed(&subject.signature.result)
     }
 
     /// Whether a call that gives this may be over later than it returns, and can be followed.
@@ -1365,8 +1372,12 @@ impl<'b> Binding<'b> {
         records.enter.decides = Some(call);
         match kept {
             Some((kept, goes_on)) => self.leaves(kept, goes_on, records, keep)?,
-            None if self.gives_stage() => {
-                let leave = self.of_library([SPANS[0]; 2], "leave", &(0..0), 3);
+            None if self.gives_stage() || self.follows => {
+                let leave = match self.binder.target.language() {
+                    Language::Java => "leave",
+                    Language::CSharp => "Leave",
+                };
+                let leave = self.of_library(SPANS, leave, &(0..0), 3);
                 let stage = Meant::Value(Value {
                     source: Source::Result,
                     ty: self.subject.signature.result.clone(),
