@@ -134,6 +134,8 @@ namespace System
         public static bool Equals(string a, string b, StringComparison comparison) { throw null; }
         public static bool operator ==(string a, string b) { throw null; }
         public static bool operator !=(string a, string b) { throw null; }
+        public int LastIndexOf(char value) { throw null; }
+        public int IndexOf(string value, StringComparison comparison) { throw null; }
         public int IndexOf(char value) { throw null; }
         public static bool IsNullOrEmpty(string value) { throw null; }
         public string Replace(char from, char to) { throw null; }
