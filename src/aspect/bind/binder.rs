@@ -240,13 +240,16 @@ impl Binder<'_> {
                 let records_of = own.record.iter().map(|record| (record, false));
                 let entries = own.entry.iter().map(|record| (record, true));
                 for (record, of_entry) in records_of.chain(entries) {
-                    if subject.is_async && binding.is_late(record) {
+                    let is_late = subject.is_async && binding.is_late(record);
+                    if is_late && !binding.begins_at_once() {
                         continue; // the rule says `?`
                     }
                     if subject.switched.is_some() {
                         records.state(&mut layer.keep);
                     }
                     let keep = &mut layer.keep;
+                    let mut at_end = Binding::new(self, completed, aspect, follows);
+                    let binding = if is_late { &mut at_end } else { &mut binding };
                     if let Err(misfit) = binding.record((record, of_entry), &mut records, keep) {
                         wrong.push(misfit);
                     }
@@ -264,7 +267,9 @@ impl Binder<'_> {
             let (records, keep) = (&mut records, &mut layer.keep);
             let bound = match subject.is_async && self.target.language() == Language::CSharp {
                 true => {
-                    let decided = subject.span.is_some() || !records.enter.values.is_empty();
+                    let all = [&records.enter, &records.exit, &records.exception];
+                    let has_values = all.iter().any(|recording| !recording.values.is_empty());
+                    let decided = subject.span.is_some() || has_values;
                     let says = if decided { says | DECIDED } else { says };
                     logical = Some(says);
                     match (subject.span, decided) {
@@ -827,19 +832,13 @@ impl<'b> Binding<'b> {
             Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
             Recorded::Call(_) => true,
         };
+        if begins_at_once {
+            return None;
+        }
         let mut late = (self.aspect.2.record.iter()).filter(|record| self.is_late(record));
         let place = &late.find(is_asked_for)?.span;
-        let (title, what) = match begins_at_once {
-            true => (
-                "of a method that ends after it has returned, only what it is called with is recorded yet",
-                "for the async method",
-            ),
-            false => (
-                "values of iterators and suspend functions are not recorded yet",
-                "for",
-            ),
-        };
-        Some(self.left_out(place, title, what))
+        let title = "values of iterators and suspend functions are not recorded yet";
+        Some(self.left_out(place, title, "for"))
     }
 
     fn left_out(&self, place: &Range<usize>, title: &str, what: &str) -> Misfit {
