@@ -828,14 +828,24 @@ impl<'b> Binding<'b> {
         if refused.is_some() {
             return refused;
         }
+        let own = self.aspect.2;
         let is_asked_for = |record: &&OwnRecord| match &record.value {
             Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
             Recorded::Call(_) => true,
         };
         if begins_at_once {
-            return None;
+            let records = own.record.iter().chain(&own.entry);
+            let late = records
+                .filter(|_| !own.guard)
+                .find(|record| self.is_late(record))?;
+            return Some(self.complains(
+                late.span.clone(),
+                "a value at the end of an async method has its guard".into(),
+                "what it throws would reach nobody who awaits",
+                Some("leave `guard = false` out".into()),
+            ));
         }
-        let mut late = (self.aspect.2.record.iter()).filter(|record| self.is_late(record));
+        let mut late = (own.record.iter()).filter(|record| self.is_late(record));
         let place = &late.find(is_asked_for)?.span;
         let title = "values of iterators and suspend functions are not recorded yet";
         Some(self.left_out(place, title, "for"))

@@ -42,10 +42,7 @@ pub const PACKS: [(&str, &str); 12] = [
         "requests-net",
         include_str!("../../../rules/requests-net.toml"),
     ),
-    (
-        "redis-net",
-        include_str!("../../../rules/redis-net.toml"),
-    ),
+    ("redis-net", include_str!("../../../rules/redis-net.toml")),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
     ("httpclient", include_str!("../../../rules/httpclient.toml")),
