@@ -339,6 +339,9 @@ pub struct Own<'a> {
     pub adapters: &'a str,
 }
 
+/// What methods share that have the same hooks, see [`Planner::bind_alike`]. A span may end with what its method gives: it has the descriptor.
+type Alike = (Option<i32>, bool, Option<(SpanRule, String)>);
+
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
 pub struct Planner<'a> {
     matcher: &'a ArtifactMatcher<'a>,
@@ -364,8 +367,7 @@ pub struct Planner<'a> {
     together: FxHashMap<Vec<u32>, Switches>,
     /// The hooks of methods that have no others, by what they say if they are switched, whether they end later than they return, and
     /// what their spans are.
-    /// Spans end with what their methods give, so these have their descriptors.
-    alike: FxHashMap<(Option<i32>, bool, Option<(SpanRule, String)>), u32>,
+    alike: FxHashMap<Alike, u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
