@@ -339,6 +339,9 @@ pub struct Own<'a> {
     pub adapters: &'a str,
 }
 
+/// What methods share that have the same hooks, see [`Planner::bind_alike`]. A span may end with what its method gives: it has the descriptor.
+type Alike = (Option<i32>, bool, Option<(SpanRule, String)>);
+
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
 pub struct Planner<'a> {
     matcher: &'a ArtifactMatcher<'a>,
@@ -364,7 +367,7 @@ pub struct Planner<'a> {
     together: FxHashMap<Vec<u32>, Switches>,
     /// The hooks of methods that have no others, by what they say if they are switched, whether they end later than they return, and
     /// what their spans are.
-    alike: FxHashMap<(Option<i32>, bool, Option<SpanRule>), u32>,
+    alike: FxHashMap<Alike, u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -915,7 +918,8 @@ impl Planner<'_> {
         span: Option<&SpanRule>,
     ) -> Option<u32> {
         let is_async = method.kinds.intersects(Kinds::ASYNC);
-        let like = (switched, is_async, span.cloned());
+        let of_span = span.map(|span| (span.clone(), method.descriptor.to_string()));
+        let like = (switched, is_async, of_span);
         if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }

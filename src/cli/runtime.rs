@@ -13,16 +13,32 @@ use std::path::PathBuf;
   weave --no-runtime app.jar woven.jar && weave runtime
   java -cp woven.jar:weave-runtime.jar com.acme.Main
   weave runtime weave-runtime.dex            for Android, as a further dex file of the app
-  weave runtime Weave.Runtime.dll            for .NET, beside the woven assemblies")]
+  weave runtime Weave.Runtime.dll            for .NET, beside the woven assemblies
+  weave runtime --framework net8.0 Weave.Runtime.dll   the one that native and trimmed programs need")]
 pub struct RuntimeArgs {
     /// Where to write it (.dex for Android, .dll for .NET, else a jar); an older one is replaced
     #[arg(value_name = "FILE", default_value = RUNTIME_JAR_NAME)]
     file: PathBuf,
+
+    /// The .NET that the assembly is for
+    #[arg(long, value_name = "TFM", default_value = "netstandard2.0")]
+    framework: Framework,
+}
+
+/// The frameworks that there is an assembly for.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Framework {
+    /// All of .NET, .NET Framework and Mono
+    #[value(name = "netstandard2.0")]
+    Standard,
+    /// .NET 8 and newer: it can be trimmed, and records the activities that libraries make themselves
+    #[value(name = "net8.0")]
+    Net,
 }
 
 /// Runs the subcommand.
 pub fn run(args: &RuntimeArgs) -> Result<u8> {
-    pipeline::write_runtime(&args.file)?;
+    pipeline::write_runtime(&args.file, args.framework == Framework::Net)?;
     note(&format!("wrote {}", args.file.display()));
     Ok(DONE)
 }

@@ -487,6 +487,15 @@ fn folders_of_the_output_are_made() {
     assert!(world.at("other/deep/out/com/acme/Fib.class").exists());
     world.wove(&["runtime", "another/weave-runtime.jar"]);
     assert!(world.at("another/weave-runtime.jar").exists());
+    // Of those for .NET only the one for .NET 8 knows activities.
+    world.wove(&["runtime", "Weave.Runtime.dll"]);
+    world.wove(&["runtime", "--framework", "net8.0", "new/Weave.Runtime.dll"]);
+    let [standard, newest] = ["Weave.Runtime.dll", "new/Weave.Runtime.dll"].map(|file| {
+        let library = std::fs::read(world.at(file)).unwrap();
+        let name = b"ActivityListener";
+        library.windows(name.len()).any(|bytes| bytes == name)
+    });
+    assert!(!standard && newest);
     // Not inside the input, however it is written.
     for output in [
         "classes/new/out",

@@ -4,17 +4,20 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, aspnet. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, aspnet, drivers. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
-that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10. In `boot` a request is one trace, from the one to the other and over threads.
+that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
+`drivers`: databases on .NET, by what they tell themselves and by the packs for those that are silent. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
 import argparse
 import collections
+import contextlib
 import json
 import re
 import shutil
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -22,12 +25,13 @@ import urllib.request
 import check_dex
 import clients
 import corpora
+import databases
 import dotnet
 import layouts
 import otlp
 import sdk
 import values
-from lib import ROOT, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
+from lib import ROOT, Missing, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
 from servers import Program
 
 SOURCES = ROOT / "tests" / "programs" / "requests"
@@ -145,7 +149,7 @@ def dotnet_(score, folder):
         ran = run([*host, plain / "app.exe", *args])
         done = run([*host, woven / "app.exe", *args], check=False, env=values.environment(trace))
         score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
-        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 9, ["/timer/"] if name == "Mono" else [])
+        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 10, ["/timer/"] if name == "Mono" else [])
 
 
 
@@ -241,7 +245,53 @@ def aspnet(score, folder):
     score.check("aspnet: the report's requests", names == {"GET /orders/{id:int}": 0, "GET /price/{id:int}": 0, "GET /boom": 1, "GET": 0}, str(names))
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "aspnet": aspnet}
+#: Versions of StackExchange.Redis whose commands `pack:redis-net` takes alike; the program is run with the last, and built with the first as well.
+REDIS = ("2.6.96", "3.4.35")
+
+
+@contextlib.contextmanager
+def redis_server():
+    """A Redis with nothing in it; gives its port."""
+    if not shutil.which("redis-server"):
+        raise Missing("redis-server (the Debian package redis-server)")
+    port = databases.free_port()
+    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"], stdout=subprocess.DEVNULL) as server:
+        try:
+            yield port
+        finally:
+            server.terminate()
+
+
+def drivers(score, folder):
+    """Drivers of databases on .NET, those that speak and those that are silent: Redis and PostgreSQL are there, of others no server."""
+    found = sdk.find()
+    environment = found.environment(folder / "packages")
+    with databases.postgres() as postgres, redis_server() as redis:
+        for version in REDIS:
+            plain, woven, trace = fresh(folder / f"plain-{version}"), fresh(folder / f"woven-{version}"), folder / "run.wtrace"
+            source = fresh(folder / "source")
+            for file in (SOURCES / "drivers").iterdir():
+                shutil.copy(file, source)
+            (source / "nuget.config").write_text(found.config())
+            run([found.dotnet, "build", source / "drivers.csproj", "-c", "Release", "-o", plain, "--nologo", "-v", "q", f"-p:Redis={version}"], env=environment)
+            run([weave_binary(), "-q", "--rules", SOURCES / "drivers/rules.toml", plain, woven])
+            ran = run([found.dotnet, plain / "drivers.dll", redis, postgres], env=environment)
+            trace.unlink(missing_ok=True)
+            # The second run finds what the first has left.
+            done = run([found.dotnet, woven / "drivers.dll", redis, postgres], check=False, env={**environment, **values.environment(trace)})
+            name = f"drivers, StackExchange.Redis {version}"
+            score.check(f"{name}: it does what it did", (done.returncode, done.stdout, done.stderr) == (0, ran.stdout, ran.stderr), done.stdout + done.stderr[-600:])
+            checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+            score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
+            port = re.compile(r" ?server.port=\d+| ?db.npgsql[^ }]+")
+            text = [port.sub("", text) for _, text in trees(collected(trace, folder, "--min", "0"))]
+            (folder / "drivers.txt").write_text("\n\n".join(text) + "\n")
+            expected = (SOURCES / "expected_drivers.txt").read_text().strip().split("\n\n")
+            score.check(f"{name}: the spans of each request", text == expected, f"{len(text)} trees, see {folder / 'drivers.txt'}")
+            score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "aspnet": aspnet, "drivers": drivers}
 
 
 def body():

@@ -134,6 +134,8 @@ namespace System
         public static bool Equals(string a, string b, StringComparison comparison) { throw null; }
         public static bool operator ==(string a, string b) { throw null; }
         public static bool operator !=(string a, string b) { throw null; }
+        public int LastIndexOf(char value) { throw null; }
+        public int IndexOf(string value, StringComparison comparison) { throw null; }
         public int IndexOf(char value) { throw null; }
         public static bool IsNullOrEmpty(string value) { throw null; }
         public string Replace(char from, char to) { throw null; }
@@ -226,6 +228,11 @@ namespace System
         public static long Max(long a, long b) { throw null; }
     }
 
+    public sealed class Version
+    {
+        public int Major { get { throw null; } }
+    }
+
     public static class Environment
     {
         public static string CommandLine { get { throw null; } }
@@ -233,6 +240,7 @@ namespace System
         public static int ProcessId { get { throw null; } }
 #endif
         public static int SystemPageSize { get { throw null; } }
+        public static Version Version { get { throw null; } }
         public static long WorkingSet { get { throw null; } }
         public static string MachineName { get { throw null; } }
         public static string NewLine { get { throw null; } }

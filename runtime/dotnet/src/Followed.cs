@@ -5,21 +5,15 @@ using System.Threading.Tasks;
 
 namespace Weave.Runtime
 {
-    /// <summary>A logical call that ends when a task is complete.</summary>
+    /// <summary>What ends when a task is complete.</summary>
     [DebuggerStepThrough]
-    internal sealed class Followed
+    internal abstract class Following
     {
-        private readonly Task task;
-        private readonly Later results;
-        private readonly long number;
-        private readonly int id;
+        protected readonly Task Task;
 
-        internal Followed(Task task, Later results, long number, int id)
+        protected Following(Task task)
         {
-            this.task = task;
-            this.results = results;
-            this.number = number;
-            this.id = id;
+            Task = task;
         }
 
         internal void Start()
@@ -32,7 +26,7 @@ namespace Weave.Runtime
                 try
                 {
                     // As an awaiter it would send the program's own to other threads.
-                    task.ContinueWith(End, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
+                    Task.ContinueWith(End, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
                 }
                 finally
                 {
@@ -49,13 +43,32 @@ namespace Weave.Runtime
             }
         }
 
-        private void End(Task _)
+        protected abstract void End(Task _);
+    }
+
+    /// <summary>A logical call that ends when a task is complete.</summary>
+    [DebuggerStepThrough]
+    internal sealed class Followed : Following
+    {
+        private readonly Later results;
+        private readonly long number;
+        private readonly int id;
+
+        internal Followed(Task task, Later results, long number, int id)
+            : base(task)
+        {
+            this.results = results;
+            this.number = number;
+            this.id = id;
+        }
+
+        protected override void End(Task _)
         {
             long now = Clock.Now();
             Lane lane = Recorder.Lane();
-            if (task.Status != TaskStatus.RanToCompletion)
+            if (Task.Status != TaskStatus.RanToCompletion)
             {
-                lane.Logical(Lane.What.CompleteFailed, id, now, number, Failure(task));
+                lane.Logical(Lane.What.CompleteFailed, id, now, number, Failure(Task));
             }
             else if (results == null)
             {

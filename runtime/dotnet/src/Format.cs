@@ -48,6 +48,7 @@ namespace Weave.Runtime
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;
+        internal const int Stays = 19;
 
         /// <summary>Kinds of values.</summary>
         internal const int Null = 1;

@@ -354,6 +354,13 @@ namespace Weave.Runtime
             Slow(Format.Begin, id, now, 0, call, null, span.BegunApart());
         }
 
+        /// <summary>A call returns whose span goes on.</summary>
+        internal void Stay(Span span, int id, long now)
+        {
+            Between(Format.Exit, id, now);
+            Slow(Format.Exit, id, now, Plain, 0, null, new[] { Format.Escape(Format.Stays, 1, id), span.Id });
+        }
+
         /// <summary>How many segments this thread has begun.</summary>
         internal int Segments
         {

@@ -122,7 +122,7 @@ namespace Weave.Runtime
             return c >= '0' && c <= '9';
         }
 
-        private static bool IsWord(char c)
+        internal static bool IsWord(char c)
         {
             return c == '_' || char.IsLetterOrDigit(c);
         }

@@ -1,3 +1,5 @@
+using System.Threading.Tasks;
+
 namespace Weave.Runtime
 {
     /// <summary>A span, and so the context of what runs below it. Its ids stay; when it ends it lets go of the spans around it.</summary>
@@ -37,6 +39,8 @@ namespace Weave.Runtime
         internal object Known;
         /// <summary>What it knew before, or null.</summary>
         internal object Earlier;
+        /// <summary>Its method has returned, or will: it ends with this task.</summary>
+        internal Task EndsWith;
         /// <summary>It is a library's own: <see cref="Known"/> is not ours to end.</summary>
         internal bool IsTold { get; set; }
         internal volatile bool Over;
@@ -79,6 +83,7 @@ namespace Weave.Runtime
             Before = null;
             Known = null;
             Earlier = null;
+            EndsWith = null;
         }
 
         internal int Flags

@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.Threading;
+using System.Threading.Tasks;
 
 namespace Weave.Runtime
 {
@@ -19,6 +20,9 @@ namespace Weave.Runtime
         private const int Server = 2;
         /// <summary>The state of a call that is the context of what runs below it, and is not recorded.</summary>
         internal const int Quiet = 7;
+        /// <summary>The call has returned, and its span goes on until its task is complete. <see cref="Modes.IsRecorded"/> holds of the first.</summary>
+        private const int Staying = 13;
+        private const int QuietlyStaying = 15;
         /// <summary>Which header <see cref="Header"/> gives.</summary>
         private const int Tracestate = 1;
         private const int Baggage = 2;
@@ -136,9 +140,46 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>In front of a call's values at its end: what becomes of its span, which ends with the task that the call gives.</summary>
+        public static int Leave(int state, object task, int id)
+        {
+            var one = task as Task;
+            if (state != Modes.Recorded && state != Quiet || one == null || one.Status == TaskStatus.RanToCompletion)
+            {
+                return state;
+            }
+            try
+            {
+                Lane lane = Recorder.Lane();
+                Span span = lane.Busy ? null : Innermost(lane, id);
+                if (span == null)
+                {
+                    return state;
+                }
+                span.EndsWith = one;
+                return state == Quiet ? QuietlyStaying : Staying;
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+                return state;
+            }
+        }
+
+        /// <summary>Whether a call in this state has a span that goes on.</summary>
+        internal static bool Stays(int state)
+        {
+            return state == Staying || state == QuietlyStaying;
+        }
+
         /// <summary>The method <paramref name="id"/> returns.</summary>
         public static void Exit(int state, int id)
         {
+            if (Stays(state))
+            {
+                Stay(state == Staying, id);
+                return;
+            }
             if (state != Quiet)
             {
                 Switched.Exit(state, id);
@@ -247,7 +288,7 @@ namespace Weave.Runtime
         }
 
         /// <summary>A library's span has ended.</summary>
-        internal static void Leave(Span over, Span before)
+        internal static void LeaveTold(Span over, Span before)
         {
             if (Flow.Of.Value == over)
             {
@@ -263,6 +304,113 @@ namespace Weave.Runtime
             Run(lane, span);
         }
 
+        /// <summary>The innermost span of this method on this thread, or null.</summary>
+        private static Span Innermost(Lane lane, int id)
+        {
+            Span span = Any ? Flow.Of.Value : null;
+            while (span != null && span.Thread == lane.ThreadNumber && span.Method != id)
+            {
+                span = span.Before;
+            }
+            return span != null && span.Thread == lane.ThreadNumber ? span : null;
+        }
+
+        /// <summary>The thread leaves a span that goes on, and those within it whose ends were lost.</summary>
+        private static void Stay(bool recorded, int id)
+        {
+            try
+            {
+                Lane lane = Recorder.Lane();
+                Span span = lane.Busy ? null : Innermost(lane, id);
+                if (span == null)
+                {
+                    return;
+                }
+                Later results = lane.Results;
+                lane.Results = null;
+                Task task = span.EndsWith;
+                bool again = span.IsRecorded && span.Segment != lane.Segments;
+                if (recorded)
+                {
+                    lane.Stay(span, id, Clock.Now());
+                }
+                for (Span one = Flow.Of.Value; one != null && one != span;)
+                {
+                    Span next = one.Before;
+                    if (!one.IsTold)
+                    {
+                        one.End();
+                    }
+                    one = next;
+                }
+                Ambient.Set(span.Earlier);
+                Run(lane, span.Before);
+                if (again)
+                {
+                    lane.Change(id);
+                }
+                if (task != null)
+                {
+                    new Stayed(task, span, results, recorded).Start();
+                }
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+
+        /// <summary>A span that has outlived its method ends with its task.</summary>
+        private sealed class Stayed : Following
+        {
+            private readonly Span span;
+            private readonly Later results;
+            private readonly bool recorded;
+
+            internal Stayed(Task task, Span span, Later results, bool recorded)
+                : base(task)
+            {
+                this.span = span;
+                this.results = results;
+                this.recorded = recorded;
+            }
+
+            protected override void End(Task _)
+            {
+                try
+                {
+                    long now = Clock.Now();
+                    Lane lane = Recorder.Lane();
+                    int id = span.Method;
+                    if (recorded && !lane.Busy)
+                    {
+                        bool failed = Task.Status != TaskStatus.RanToCompletion;
+                        if (!failed)
+                        {
+                            Later.RecordAll(results, id);
+                        }
+                        Exception failure = failed ? Followed.Failure(Task) : null;
+                        lane.Logical(failed ? Lane.What.CompleteFailed : Lane.What.Complete, id, now, span.Id, failure);
+                    }
+                    object known = span.Known;
+                    object earlier = span.Earlier;
+                    Span before = span.Before;
+                    bool isInside = Flow.Of.Value == span;
+                    span.End();
+                    Ambient.Finish(known, earlier);
+                    if (isInside)
+                    {
+                        Run(lane, before);
+                        lane.Change(id);
+                    }
+                }
+                catch (Exception)
+                {
+                    Recorder.Fails();
+                }
+            }
+        }
+
         /// <summary>The innermost span of this method ends, and those within it whose ends were lost.</summary>
         private static void End(int state, int id)
         {
@@ -273,12 +421,8 @@ namespace Weave.Runtime
             try
             {
                 Lane lane = Recorder.Lane();
-                Span over = Flow.Of.Value;
-                while (over != null && over.Thread == lane.ThreadNumber && over.Method != id)
-                {
-                    over = over.Before;
-                }
-                if (!lane.Busy && over != null && over.Thread == lane.ThreadNumber)
+                Span over = Innermost(lane, id);
+                if (!lane.Busy && over != null)
                 {
                     End(lane, over);
                 }

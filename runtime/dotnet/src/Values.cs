@@ -285,6 +285,34 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The same of a call in this state, behind <see cref="Spans.Leave"/>: one that does not stay ends now.</summary>
+        public static void Later<T>(Task<T> v, int place, int limit, string mask, int id, int state)
+        {
+            Later(v, Format.Text, place, limit, mask, id, state);
+        }
+
+        /// <summary>The same for what the <c>ToString</c> of that says.</summary>
+        public static void LaterText<T>(Task<T> v, int place, int limit, string mask, int id, int state)
+        {
+            Later(v, Format.Other, place, limit, mask, id, state);
+        }
+
+        private static void Later<T>(Task<T> v, int kind, int place, int limit, string mask, int id, int state)
+        {
+            if (!IsRecorded(state, mask, id) || v == null)
+            {
+                return;
+            }
+            if (Spans.Stays(state))
+            {
+                new Later<T>(v, kind, place, limit, mask).Wait();
+            }
+            else if (v.Status == TaskStatus.RanToCompletion)
+            {
+                Recorder.Value(v.Result, kind, place, limit, mask, id);
+            }
+        }
+
         /// <summary>Whether a call in this state is recorded. Its mask holds for messages and names in any case.</summary>
         private static bool IsRecorded(int state, string mask, int id)
         {

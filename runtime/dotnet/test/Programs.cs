@@ -33,6 +33,32 @@ public static class Programs
         }
     }
 
+    /// <summary>What rules record of drivers.</summary>
+    private static void Drivers()
+    {
+        foreach (string text in new[] { "select * from orders where id = 7", " /* x */ (SELECT 1)", "INSERT INTO shop.orders VALUES ('geheim')",
+            "select * from a join b on a.x = b.x", "delete from a where x in (select x from a)", "", "'", "1 2", new string('x', 30) })
+        {
+            Console.WriteLine((Sql.Operation(text) ?? "-") + " " + (Sql.Collection(text) ?? "-") + " " + Sql.Sanitized(text));
+        }
+        Console.WriteLine(Sql.Operation(new object()) == null && Sql.Of(null) == null && Sql.Procedure("x") == null);
+        foreach (string text in new[] { "127.0.0.1,41271", "tcp:host\\instance,1433", "Unspecified/localhost:6379", "[::1]:6379", "::1", "db", "tcp://u:p@db:5432/shop",
+            ".", "(local)", "(DESCRIPTION=(HOST=x))", "x:y", "x:70000", "/run/redis.sock", "Host=x;Password=geheim", "" })
+        {
+            Console.WriteLine((Peers.Address(text) ?? "-") + " " + (Peers.Port(text) ?? "-"));
+        }
+        Console.WriteLine(Peers.Address(new System.Net.IPEndPoint(System.Net.IPAddress.Loopback, 80)) + " " + Peers.Port(new System.Net.DnsEndPoint("db", 81))
+            + " " + (Peers.Address(new object()) ?? "-"));
+        Console.WriteLine((Redis.Operation("get k") ?? "-") + " " + (Redis.Operation("PING") ?? "-") + " " + (Redis.Operation("") ?? "-") + " " + (Redis.Operation(null) ?? "-"));
+    }
+
+    private static void Listens()
+    {
+        Activities.Listen("Npgsql");
+        Activities.Listen("System.Net.Http");
+        Calls(1);
+    }
+
     /// <summary>So many calls of each of three methods that are only counted.</summary>
     private static void Counted(int n)
     {

@@ -432,6 +432,50 @@ def test_log(folder):
     equal(2000, (folder / "all.txt").read_text().count("weave: hook "), "lines of both runs")
 
 
+def test_activities_that_are_not_heard(folder):
+    said = finish(folder, "Listens")
+    told = re.fullmatch("weave: activities of libraries are not recorded: .*net8.0 Weave.Runtime.dll\\)\n", said)
+    assert (bool(told), said) == ((True, said) if HOST == "run8" else (False, "")), said
+
+
+DRIVERS = r"""
+SELECT orders select * from orders where id = ?
+SELECT - (SELECT ?)
+INSERT shop.orders INSERT INTO shop.orders VALUES (?)
+SELECT - select * from a join b on a.x = b.x
+DELETE a delete from a where x in (select x from a)
+- - 
+- - ?
+- - ? ?
+- - xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+True
+127.0.0.1 41271
+host 1433
+localhost 6379
+::1 6379
+::1 -
+db -
+db 5432
+localhost -
+localhost -
+- -
+- -
+- -
+/run/redis.sock -
+- -
+- -
+127.0.0.1 81 -
+GET PING - -
+done
+"""
+
+
+def test_drivers(folder):
+    process = start(folder, "Drivers")
+    out, err = process.communicate(timeout=200)
+    equal((0, "", DRIVERS.lstrip()), (process.returncode, err, out), "what rules record of drivers")
+
+
 def test_read_only(folder):
     with Disk(folder, "ro,size=1m") as disk:
         err = finish(folder, "Many", WEAVE_TRACE=disk, WEAVE_TRACE_LIMIT="1g")

@@ -196,6 +196,7 @@ impl Binder<'_> {
         subject: &Subject<'_>,
         follows: bool,
     ) -> Result<Bound, Vec<Misfit>> {
+        let follows = follows || self.ends_with_task(subject);
         let mut wrong = Vec::new();
         let mut records = Records::default();
         let mut layer = Layer::default();
@@ -242,13 +243,16 @@ impl Binder<'_> {
                 let records_of = own.record.iter().map(|record| (record, false));
                 let entries = own.entry.iter().map(|record| (record, true));
                 for (record, of_entry) in records_of.chain(entries) {
-                    if subject.is_async && binding.is_late(record) {
+                    let is_late = subject.is_async && binding.is_late(record);
+                    if is_late && !binding.begins_at_once() {
                         continue; // the rule says `?`
                     }
                     if subject.switched.is_some() {
                         records.state(&mut layer.keep);
                     }
                     let keep = &mut layer.keep;
+                    let mut at_end = Binding::new(self, completed, aspect, follows);
+                    let binding = if is_late { &mut at_end } else { &mut binding };
                     if let Err(misfit) = binding.record((record, of_entry), &mut records, keep) {
                         wrong.push(misfit);
                     }
@@ -266,7 +270,9 @@ impl Binder<'_> {
             let (records, keep) = (&mut records, &mut layer.keep);
             let bound = match subject.is_async && self.target.language() == Language::CSharp {
                 true => {
-                    let decided = subject.span.is_some() || !records.enter.values.is_empty();
+                    let all = [&records.enter, &records.exit, &records.exception];
+                    let has_values = all.iter().any(|recording| !recording.values.is_empty());
+                    let decided = subject.span.is_some() || has_values;
                     let says = if decided { says | DECIDED } else { says };
                     logical = Some(says);
                     match (subject.span, decided) {
@@ -461,6 +467,12 @@ impl Binder<'_> {
             follows,
             placed: None,
         })
+    }
+
+    /// Whether the calls of a method are spans that end with the tasks they give.
+    fn ends_with_task(&self, subject: &Subject<'_>) -> bool {
+        let is_span = subject.span.is_some() && subject.switched.is_some();
+        is_span && !subject.is_async && self.is_followed(&subject.signature.result)
     }
 
     /// Whether a call that gives this may be over later than it returns, and can be followed.
@@ -818,23 +830,27 @@ impl<'b> Binding<'b> {
         if refused.is_some() {
             return refused;
         }
+        let own = self.aspect.2;
         let is_asked_for = |record: &&OwnRecord| match &record.value {
             Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
             Recorded::Call(_) => true,
         };
-        let mut late = (self.aspect.2.record.iter()).filter(|record| self.is_late(record));
+        if begins_at_once {
+            let records = own.record.iter().chain(&own.entry);
+            let late = records
+                .filter(|_| !own.guard)
+                .find(|record| self.is_late(record))?;
+            return Some(self.complains(
+                late.span.clone(),
+                "a value at the end of an async method has its guard".into(),
+                "what it throws would reach nobody who awaits",
+                Some("leave `guard = false` out".into()),
+            ));
+        }
+        let mut late = (own.record.iter()).filter(|record| self.is_late(record));
         let place = &late.find(is_asked_for)?.span;
-        let (title, what) = match begins_at_once {
-            true => (
-                "of a method that ends after it has returned, only what it is called with is recorded yet",
-                "for the async method",
-            ),
-            false => (
-                "values of iterators and suspend functions are not recorded yet",
-                "for",
-            ),
-        };
-        Some(self.left_out(place, title, what))
+        let title = "values of iterators and suspend functions are not recorded yet";
+        Some(self.left_out(place, title, "for"))
     }
 
     fn left_out(&self, place: &Range<usize>, title: &str, what: &str) -> Misfit {
@@ -1360,8 +1376,12 @@ impl<'b> Binding<'b> {
         records.enter.decides = Some(call);
         match kept {
             Some((kept, goes_on)) => self.leaves(kept, goes_on, records, keep)?,
-            None if self.gives_stage() => {
-                let leave = self.of_library([SPANS[0]; 2], "leave", &(0..0), 3);
+            None if self.gives_stage() || self.follows => {
+                let leave = match self.binder.target.language() {
+                    Language::Java => "leave",
+                    Language::CSharp => "Leave",
+                };
+                let leave = self.of_library(SPANS, leave, &(0..0), 3);
                 let stage = Meant::Value(Value {
                     source: Source::Result,
                     ty: self.subject.signature.result.clone(),

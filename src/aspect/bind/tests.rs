@@ -1072,7 +1072,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
     assert!(bound("raw?", task).unwrap().enter.is_empty());
     assert_eq!(
         bound("result", task).unwrap_err(),
-        "of a method that ends after it has returned, only what it is called with is recorded yet"
+        "a method without a result has no `result`"
     );
     assert_eq!(
         bound("key", "System.Collections.Generic.IEnumerable").unwrap_err(),

@@ -28,7 +28,7 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 11] = [
+pub const PACKS: [(&str, &str); 12] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
@@ -42,6 +42,7 @@ pub const PACKS: [(&str, &str); 11] = [
         "requests-net",
         include_str!("../../../rules/requests-net.toml"),
     ),
+    ("redis-net", include_str!("../../../rules/redis-net.toml")),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
     ("httpclient", include_str!("../../../rules/httpclient.toml")),

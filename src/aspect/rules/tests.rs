@@ -72,7 +72,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, requests-net, jdbc, adonet, httpclient, http-net"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, requests-net, redis-net, jdbc, adonet, httpclient, http-net"
     );
 }
 

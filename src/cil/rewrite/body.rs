@@ -306,6 +306,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         for (pc, point) in recipe.points.iter().flat_map(|points| points.at.iter()) {
             for (place, code) in [
                 (Place::Prologue, &point.behind),
+                (Place::Before, &point.ahead),
                 (Place::Before, &point.before),
             ] {
                 if !code.is_empty() {
@@ -480,6 +481,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
             } else if prologue > 0 {
                 out.extend_from_slice(self.own.first);
             }
+            out.extend_from_slice(point.map_or(&[][..], |point| &point.ahead));
             while let Some((_, snippet)) = before.next_if(|(at, _)| *at == change.pc) {
                 out.extend_from_slice(snippet.bytes());
             }

@@ -110,7 +110,9 @@ pub struct Points {
 pub struct Point {
     /// What the instruction above has behind it: branches to this one do not run it.
     pub behind: Vec<u8>,
-    /// What runs however the instruction is reached.
+    /// What runs however the instruction is reached, in front of [`Recipe::before`].
+    pub ahead: Vec<u8>,
+    /// The same behind that.
     pub before: Vec<u8>,
 }
 

@@ -488,23 +488,26 @@ impl Completion {
         around.locals.1 += 1 + u32::from(has_result);
         let made = own.code();
         for &(pc, fails) in &self.ends {
-            let (hooks, local) = match fails {
-                true => (made.error.1, Some(thrown)),
-                false => (made.exit.1, has_result.then_some(result)),
+            // Values are recorded as long as the call runs.
+            let ((values, hooks), local) = match fails {
+                true => (made.error, Some(thrown)),
+                false => (made.exit, has_result.then_some(result)),
             };
-            if hooks.is_empty() {
-                continue;
-            }
-            let mut code = Code::default();
-            if let Some(local) = local {
-                code.store_local(local);
-            }
-            code.bytes(hooks);
-            if let Some(local) = local {
-                code.load_local(local);
-            }
+            let keeping = |hooks: &[u8]| {
+                let mut code = Code::default();
+                if let Some(local) = local.filter(|_| !hooks.is_empty()) {
+                    code.store_local(local);
+                    code.bytes(hooks);
+                    code.load_local(local);
+                } else {
+                    code.bytes(hooks);
+                }
+                code
+            };
+            let (values, hooks) = (keeping(values), keeping(hooks));
             let point = around.points.at.entry(pc);
-            point.before.extend_from_slice(code.as_bytes());
+            point.ahead.extend_from_slice(values.as_bytes());
+            point.before.extend_from_slice(hooks.as_bytes());
         }
         around.points.max_stack = around.points.max_stack.max(made.max_stack);
         Some(())

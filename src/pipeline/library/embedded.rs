@@ -49,14 +49,16 @@ pub(crate) fn is_of_runtime(name: &str) -> bool {
         .any(|package| name.starts_with(package))
 }
 
-/// Writes the library as a file: for Android if it is named `.dex`, for .NET if `.dll`, else as a jar.
-pub fn write_runtime(path: &Path) -> Result<()> {
+/// Writes the library as a file: for Android if it is named `.dex`, for .NET if `.dll`, else as a jar. `newest`: of those for .NET the one for
+/// [`DLL_NET_SINCE`].
+pub fn write_runtime(path: &Path, newest: bool) -> Result<()> {
     let named = |suffix: &str| {
         path.extension()
             .is_some_and(|e| e.eq_ignore_ascii_case(suffix))
     };
     let library = match () {
         () if named("dex") => DEX,
+        () if named("dll") && newest => DLL_NET,
         () if named("dll") => DLL,
         () => JAR,
     };

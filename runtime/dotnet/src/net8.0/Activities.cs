@@ -195,7 +195,7 @@ namespace Weave.Runtime
                 }
                 Span before = open.Span.Before;
                 open.Span.End();
-                Spans.Leave(open.Span, before);
+                Spans.LeaveTold(open.Span, before);
             }
             catch (Exception)
             {

@@ -98,6 +98,18 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>It ends, and this flow of the program stays in what it is in, unless that is over now.</summary>
+        internal static void Finish(object known, object earlier)
+        {
+            var activity = known as Activity;
+            if (activity != null)
+            {
+                Activity current = Activity.Current;
+                activity.Stop();
+                Set(ReferenceEquals(current, activity) ? earlier : current);
+            }
+        }
+
         internal static void Read(Activity activity, ref Ids ids)
         {
             Span<byte> bytes = stackalloc byte[16];

@@ -25,5 +25,9 @@ namespace Weave.Runtime
         internal static void End(object known, object earlier)
         {
         }
+
+        internal static void Finish(object known, object earlier)
+        {
+        }
     }
 }

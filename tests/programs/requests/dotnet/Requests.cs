@@ -82,6 +82,28 @@ namespace App
         }
     }
 
+    /// <summary>What gives tasks and is not async itself, as drivers are.</summary>
+    public class Driver
+    {
+        public Task<int> Ask(string sql)
+        {
+            if (sql.Contains("known"))
+            {
+                return Task.FromResult(1);
+            }
+            return Task.Delay(1).ContinueWith(_ => Parse(sql));
+        }
+
+        public int Parse(string sql)
+        {
+            if (sql.Contains("broken"))
+            {
+                throw new ArgumentException("no such table");
+            }
+            return sql.Length;
+        }
+    }
+
     public class Server
     {
         public void Service(Request request, Response response)
@@ -226,10 +248,23 @@ namespace App
                 case "asynccall":
                     await new Client().SendAsync(new Request { Verb = "GET", Path = "/price/7" });
                     break;
+                case "give":
+                    await Driver.Ask("SELECT give");
+                    await Driver.Ask("SELECT known");
+                    Db.Query("SELECT behind");
+                    break;
+                case "givefail":
+                    await Driver.Ask("SELECT broken");
+                    break;
+                case "giveboth":
+                    await Task.WhenAll(Driver.Ask("SELECT one"), Driver.Ask("SELECT two"));
+                    break;
                 default:
                     throw new NotSupportedException(what);
             }
         }
+
+        private static readonly Driver Driver = new Driver();
 
         /// <summary>A span over awaits.</summary>
         public static async Task<int> QueryLater(this Db db, string sql)
@@ -269,7 +304,7 @@ namespace App
             return (later ? ServeAsync(request).Result : Serve(request)).Status;
         }
 
-        private static readonly string[] Later = { "await", "asyncfail", "cancel", "both", "asynccall" };
+        private static readonly string[] Later = { "await", "asyncfail", "cancel", "both", "asynccall", "give", "givefail", "giveboth" };
 
         public static void Main(string[] args)
         {
@@ -292,6 +327,7 @@ namespace App
             Ask("/await/in", "traceparent", "00-" + trace + "-b7ad6b7169203331-01");
             Ask("/call/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
             Ask("/asynccall/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+            Ask("/give/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
             foreach (string wrong in new[] { "", "00-" + trace, "00-" + trace.ToUpperInvariant() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
                 "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y" })
             {
@@ -303,7 +339,7 @@ namespace App
         /// <summary>Many requests at once, on threads that they share: none comes into another's context.</summary>
         private static void Many(int count)
         {
-            string[] kinds = { "plain", "fail", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread" };
+            string[] kinds = { "plain", "fail", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread", "give" };
             var all = new Task<int>[count];
             for (int i = 0; i < count; i++)
             {
