@@ -783,7 +783,7 @@ impl<'t> Parser<'t> {
                 "leave out `record`, or `hooks`",
             );
         }
-        if let Some((spans, key)) = &spans {
+        if let Some((spans, key)) = &mut spans {
             self.check_span(spans, (&aspect, &own), key.clone(), table);
         }
         let span = spans.map(|(spans, _)| Arc::new(spans.rule));
