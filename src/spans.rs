@@ -94,7 +94,10 @@ impl SpanRule {
         let mut rule = SpanRule::clone(self);
         for (word, text) in OF_METHOD.into_iter().zip([class, method]) {
             let text = text.replace(['{', '}'], "");
-            rule.name = rule.name.replace(&format!("{{{MARK}{word}}}"), &text).into();
+            rule.name = rule
+                .name
+                .replace(&format!("{{{MARK}{word}}}"), &text)
+                .into();
         }
         Arc::new(rule)
     }

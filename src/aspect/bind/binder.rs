@@ -795,7 +795,8 @@ impl<'b> Binding<'b> {
                 true => (stream, Some(word(Word::Target))),
                 false => (task, None),
             };
-            let operands: Vec<HookOperand> = first.into_iter().chain([word(Word::Arg(n))]).collect();
+            let operands: Vec<HookOperand> =
+                first.into_iter().chain([word(Word::Arg(n))]).collect();
             let mut hook = self.of_library([class; 2], "of", &handed.span, operands.len());
             hook.call.operands = operands;
             hook.call.changes = Changes::Value(word(Word::Arg(n)));
@@ -1419,7 +1420,8 @@ impl<'b> Binding<'b> {
     /// Whether a call ends with the stage that it gives.
     fn gives_stage(&self) -> bool {
         let result = self.subject.signature.result.name();
-        let is_off = |own: &OwnHooks| own.at.as_ref().is_some_and(|at| !at.completion);
+        let is_off =
+            |own: &OwnHooks| own.ends_at_return || own.at.as_ref().is_some_and(|at| !at.completion);
         result.is_some_and(|name| STAGES.contains(&name)) && !is_off(self.aspect.2)
     }
 

@@ -28,7 +28,7 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 11] = [
+pub const PACKS: [(&str, &str); 12] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
@@ -38,6 +38,7 @@ pub const PACKS: [(&str, &str); 11] = [
         "requests-jvm",
         include_str!("../../../rules/requests-jvm.toml"),
     ),
+    ("logs-jvm", include_str!("../../../rules/logs-jvm.toml")),
     (
         "requests-net",
         include_str!("../../../rules/requests-net.toml"),

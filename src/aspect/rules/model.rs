@@ -42,7 +42,17 @@ pub struct Aspect {
     pub own: Option<Arc<OwnHooks>>,
 }
 
+/// The hook library's class that hears activities (.NET).
+pub(super) const LISTENER: &str = "Weave.Runtime.Activities";
+
 impl Aspect {
+    /// It asks for activities (`[[spans]]`).
+    pub fn listens(&self) -> bool {
+        let own = self.own.iter();
+        own.flat_map(|own| &own.enter)
+            .any(|hook| hook.call.ty == LISTENER)
+    }
+
     /// It is about calls in methods.
     pub fn is_about_calls(&self) -> bool {
         let at = self.own.as_ref().and_then(|own| own.at.as_ref());
@@ -134,6 +144,8 @@ pub struct OwnHooks {
     pub mask: Option<Mask>,
     /// Exceptions that leave the methods have messages in the trace.
     pub messages: bool,
+    /// A span of a method that gives a stage ends when the method returns.
+    pub ends_at_return: bool,
     /// What they throw does not reach the program.
     pub guard: bool,
     /// The file that they stand in.
@@ -326,6 +338,7 @@ impl Default for OwnHooks {
             limit: DEFAULT_LIMIT,
             mask: None,
             messages: true,
+            ends_at_return: false,
             guard: true,
             source: Arc::default(),
         }

@@ -1,7 +1,9 @@
 //! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
 
 use super::super::hook::{self, HookOperand, Recorded, Word};
-use super::super::model::{Aspect, Context, Handed, Inject, OwnHook, OwnHooks, OwnRecord};
+use super::super::model::{
+    Aspect, Context, Handed, Inject, LISTENER, OwnHook, OwnHooks, OwnRecord,
+};
 use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
 use crate::spans::{Condition, KIND_WORDS, Kind, OF_METHOD, SpanRule, Template};
@@ -29,7 +31,7 @@ fn listening(sources: &[String], start: usize) -> Option<Aspect> {
         [[aspect]]
         name = "spans of {sources}"
         match = {{ method = ["Main", "<Main>", "<Main>$"], returns = ["void", "System.Void", "int", "System.Int32"], kind = ["method", "synthetic"] }}
-        enter = "Weave.Runtime.Activities.Listen('{sources}')"
+        enter = "{LISTENER}.Listen('{sources}')"
         "#
     );
     let mut aspect = super::parse(&text).ok()?.aspects.pop()?;

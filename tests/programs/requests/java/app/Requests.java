@@ -9,11 +9,13 @@ import java.util.TimerTask;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RecursiveTask;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 /** A server in one process: requests, what they ask of a database and of another service, and on which threads. */
 public final class Requests {
@@ -213,6 +215,9 @@ public final class Requests {
                 case "fork":
                     FORKS.submit(new Sum(0, 4)).get();
                     break;
+                case "parallel":
+                    parallel();
+                    break;
                 default:
                     throw new AssertionError(what);
             }
@@ -229,6 +234,12 @@ public final class Requests {
             tasks.add(Tasks.asking("SELECT first"));
             tasks.add(Tasks.asking("SELECT second"));
             POOL.invokeAll(tasks);
+        }
+
+        /** Elements wait for each other, so that two threads have them. */
+        private static void parallel() {
+            IntStream.range(0, 2).parallel().map(Tasks.mapping("SELECT parallel", new CyclicBarrier(2))).sum();
+            IntStream.range(0, 1).map(Tasks.mapping("SELECT alone", new CyclicBarrier(1))).sum();
         }
 
         private static void timer() throws InterruptedException {
@@ -334,7 +345,7 @@ public final class Requests {
     }
 
     public static void main(String[] args) throws Exception {
-        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage"};
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "parallel"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }
