@@ -168,7 +168,7 @@ impl<'t> Template<'t> {
 
     /// The text for these values. One that is missing falls out with the blank before it, or with what joins it to another (`{a}:{b}`).
     pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<Scalar<'v>>) -> String {
-        let (mut out, mut is_there, mut joint) = (String::new(), false, "");
+        let (mut out, mut is_there, mut joint, mut fell) = (String::new(), false, "", false);
         for (n, part) in self.0.iter().enumerate() {
             let name = match part {
                 Part::Text(text) => {
@@ -189,11 +189,20 @@ impl<'t> Template<'t> {
                 Some(Scalar::Null) | None => String::new(),
             };
             let joint = std::mem::take(&mut joint);
-            if !shown.is_empty() {
-                out.push_str(if is_there { joint } else { "" });
+            if shown.is_empty() {
+                let has_blank = out.ends_with(' ');
+                out.truncate(out.len() - usize::from(has_blank));
+                fell = has_blank || fell && !joint.is_empty();
+            } else {
+                // The blank that fell out stands before what is joined, too.
+                let before = match (joint, is_there) {
+                    ("", _) => "",
+                    (joint, true) => joint,
+                    (_, false) if fell => " ",
+                    _ => "",
+                };
+                out.push_str(before);
                 out.push_str(&shown);
-            } else if out.ends_with(' ') {
-                out.pop();
             }
             is_there = !shown.is_empty();
         }
