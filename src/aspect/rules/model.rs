@@ -225,7 +225,8 @@ pub const MAX_LIMIT: u16 = 1024;
 impl OwnHooks {
     /// There is neither a hook nor a value.
     pub fn is_empty(&self) -> bool {
-        !self.has_hooks() && self.record.is_empty() && self.entry.is_empty()
+        let has_span_keys = self.context.is_some() || self.ends_at_return;
+        !self.has_hooks() && self.record.is_empty() && self.entry.is_empty() && !has_span_keys
     }
 
     /// Values are recorded.

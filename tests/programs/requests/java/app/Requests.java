@@ -1,6 +1,7 @@
 package app;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +16,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.RecursiveTask;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 
 /** A server in one process: requests, what they ask of a database and of another service, and on which threads. */
 public final class Requests {
@@ -238,8 +238,8 @@ public final class Requests {
 
         /** Elements wait for each other, so that two threads have them. */
         private static void parallel() {
-            IntStream.range(0, 2).parallel().map(Tasks.mapping("SELECT parallel", new CyclicBarrier(2))).sum();
-            IntStream.range(0, 1).map(Tasks.mapping("SELECT alone", new CyclicBarrier(1))).sum();
+            Arrays.stream(new int[2]).parallel().map(Tasks.mapping("SELECT parallel", new CyclicBarrier(2))).sum();
+            Arrays.stream(new int[1]).map(Tasks.mapping("SELECT alone", new CyclicBarrier(1))).sum();
         }
 
         private static void timer() throws InterruptedException {
