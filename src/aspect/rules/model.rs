@@ -144,8 +144,6 @@ pub struct OwnHooks {
     pub mask: Option<Mask>,
     /// Exceptions that leave the methods have messages in the trace.
     pub messages: bool,
-    /// A span of a method that gives a stage ends when the method returns.
-    pub ends_at_return: bool,
     /// What they throw does not reach the program.
     pub guard: bool,
     /// The file that they stand in.
@@ -225,8 +223,10 @@ pub const MAX_LIMIT: u16 = 1024;
 impl OwnHooks {
     /// There is neither a hook nor a value.
     pub fn is_empty(&self) -> bool {
-        let has_span_keys = self.context.is_some() || self.ends_at_return;
-        !self.has_hooks() && self.record.is_empty() && self.entry.is_empty() && !has_span_keys
+        !self.has_hooks()
+            && self.record.is_empty()
+            && self.entry.is_empty()
+            && self.context.is_none()
     }
 
     /// Values are recorded.
@@ -339,7 +339,6 @@ impl Default for OwnHooks {
             limit: DEFAULT_LIMIT,
             mask: None,
             messages: true,
-            ends_at_return: false,
             guard: true,
             source: Arc::default(),
         }
