@@ -1,6 +1,6 @@
 //! What a rule says of spans (`span = { .. }`): kind, name, and when one failed. The symbols map carries it from the weave to readers.
 
-use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// OpenTelemetry's `Span.SpanKind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,6 +66,43 @@ pub struct SpanRule {
     pub scope: Box<str>,
 }
 
+/// What a name may say of the method whose calls are spans, in a template that is not of a method yet.
+pub const OF_METHOD: [&str; 2] = ["class", "method"];
+const MARK: char = '@';
+
+impl SpanRule {
+    /// Takes a name in the template for what a method says of itself.
+    pub fn mark(&mut self, name: &str) {
+        let of_method = format!("{{{MARK}{name}}}");
+        let Ok(template) = Template::parse(&self.name) else {
+            return;
+        };
+        let parts = template.0.iter().map(|part| match part {
+            Part::Text(text) => (*text).to_owned(),
+            Part::Value(value) if *value == name => of_method.clone(),
+            Part::Value(value) => format!("{{{value}}}"),
+        });
+        self.name = parts.collect::<String>().into();
+    }
+
+    /// The rule for the calls of a method: its name says the type's, without package or namespace, and the method's.
+    pub fn of_method(self: &Arc<Self>, ty: &str, method: &str) -> Arc<SpanRule> {
+        if !self.name.contains(MARK) {
+            return Arc::clone(self);
+        }
+        let class = ty.rsplit(['/', '.']).next().unwrap_or(ty);
+        let mut rule = SpanRule::clone(self);
+        for (word, text) in OF_METHOD.into_iter().zip([class, method]) {
+            let text = text.replace(['{', '}'], "");
+            rule.name = rule
+                .name
+                .replace(&format!("{{{MARK}{word}}}"), &text)
+                .into();
+        }
+        Arc::new(rule)
+    }
+}
+
 /// What a recorded value is, for conditions and names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar<'v> {
@@ -129,23 +166,45 @@ impl<'t> Template<'t> {
         })
     }
 
-    /// The text for these values. One that is missing falls out with the blank before it.
+    /// The text for these values. One that is missing falls out with the blank before it, or with what joins it to another (`{a}:{b}`).
     pub fn fill<'v>(&self, value: impl Fn(&str) -> Option<Scalar<'v>>) -> String {
-        let mut out = String::new();
-        for part in &self.0 {
-            match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Value(name) => match value(name) {
-                    Some(Scalar::Text(text)) if !text.is_empty() => out.push_str(text),
-                    Some(Scalar::Number(n)) => drop(write!(out, "{n}")),
-                    Some(Scalar::Boolean(yes)) => drop(write!(out, "{yes}")),
-                    _ => {
-                        if out.ends_with(' ') {
-                            out.pop();
-                        }
+        let (mut out, mut is_there, mut joint, mut fell) = (String::new(), false, "", false);
+        for (n, part) in self.0.iter().enumerate() {
+            let name = match part {
+                Part::Text(text) => {
+                    let next = self.0.get(n + 1);
+                    let joins = n > 0 && next.is_some() && !text.contains(' ');
+                    match joins {
+                        true => joint = text,
+                        false => out.push_str(text),
                     }
-                },
+                    continue;
+                }
+                Part::Value(name) => name,
+            };
+            let shown = match value(name) {
+                Some(Scalar::Text(text)) => text.to_owned(),
+                Some(Scalar::Number(n)) => n.to_string(),
+                Some(Scalar::Boolean(yes)) => yes.to_string(),
+                Some(Scalar::Null) | None => String::new(),
+            };
+            let joint = std::mem::take(&mut joint);
+            if shown.is_empty() {
+                let has_blank = out.ends_with(' ');
+                out.truncate(out.len() - usize::from(has_blank));
+                fell = has_blank || fell && !joint.is_empty();
+            } else {
+                // The blank that fell out stands before what is joined, too.
+                let before = match (joint, is_there) {
+                    ("", _) => "",
+                    (joint, true) => joint,
+                    (_, false) if fell => " ",
+                    _ => "",
+                };
+                out.push_str(before);
+                out.push_str(&shown);
             }
+            is_there = !shown.is_empty();
         }
         out.trim().to_owned()
     }
@@ -301,11 +360,28 @@ mod tests {
             "GET:503"
         );
         assert_eq!(fill("send {empty} {nothing}"), "send");
+        assert_eq!(fill("{http.request.method} {empty}:{nothing}"), "GET");
+        assert_eq!(fill("{http.request.method} {empty}:{yes}"), "GET true");
+        assert_eq!(fill("{http.request.method}:{empty} {yes}"), "GET true");
         assert_eq!(fill("plain"), "plain");
         assert_eq!(Template::parse("a}"), Err("`}` closes nothing"));
         for open in ["{a", "{a{b}}", "x {"] {
             assert_eq!(Template::parse(open), Err("`{` is not closed"), "{open}");
         }
+    }
+
+    #[test]
+    fn a_name_says_the_class_and_the_method() {
+        let mut rule = SpanRule {
+            name: "{class}.{method} {kind}".into(),
+            ..SpanRule::default()
+        };
+        rule.mark("class");
+        let recorded = Arc::new(rule.clone()).of_method("shop/Work$Inner", "tick");
+        assert_eq!(&*recorded.name, "Work$Inner.{method} {kind}");
+        rule.mark("method");
+        let named = Arc::new(rule).of_method("Shop.Work", "Tick");
+        assert_eq!(&*named.name, "Work.Tick {kind}");
     }
 
     #[test]

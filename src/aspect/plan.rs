@@ -818,7 +818,8 @@ impl Planner<'_> {
         let mut span = None;
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok() && span.is_none() {
-                span = self.matcher.matcher().span(aspect).cloned();
+                let rule = self.matcher.matcher().span(aspect);
+                span = rule.map(|rule| rule.of_method(&self.name, method.name));
             }
         });
         span

@@ -7,7 +7,8 @@ use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::Plan;
-use crate::aspect::rules::model::SaidType;
+use crate::aspect::pointcut::Matcher;
+use crate::aspect::rules::model::{Aspect, SaidType};
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
@@ -26,6 +27,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is declared in classes, dex files and assemblies: hooks of the one cannot be called from the other.
@@ -93,6 +95,8 @@ pub(crate) struct Own<'a> {
     reached: Mutex<FxHashMap<Hook, bool>>,
     /// Calls that do not fit, in no order.
     misfits: Mutex<Vec<Misfit>>,
+    /// Rules about activities were refused.
+    refuses_sources: AtomicBool,
 }
 
 /// In front of the packages of libraries in a module that is woven by itself; the module's name comes between.
@@ -133,6 +137,7 @@ impl<'a> Own<'a> {
             reach,
             reached: Mutex::default(),
             misfits: Mutex::default(),
+            refuses_sources: AtomicBool::new(false),
         }
     }
 
@@ -165,6 +170,28 @@ impl<'a> Own<'a> {
         let mut all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < MOST {
             all.extend(misfits);
+        }
+    }
+
+    /// An artifact has no activities: rules that name their sources (`[[spans]]`) do not fit, which is told once.
+    pub(crate) fn refuse_sources(&self, matcher: &Matcher, artifact: &str) {
+        let misfit = |aspect: &Aspect| {
+            let source = Arc::clone(&aspect.own.as_ref()?.source);
+            Some(Misfit {
+                source,
+                span: aspect.start..aspect.start + "[[spans]]".len(),
+                title: "`[[spans]]` names sources of activities, which .NET alone has".into(),
+                what: "there are none in".into(),
+                method: artifact.into(),
+                help: Some(
+                    "the JVM's libraries are recorded by rules with `span`, as in `pack:requests-jvm`; give assemblies a rules file of their own"
+                        .into(),
+                ),
+            })
+        };
+        let misfits: Vec<Misfit> = matcher.listening().filter_map(misfit).collect();
+        if !misfits.is_empty() && !self.refuses_sources.swap(true, Ordering::Relaxed) {
+            self.complain(misfits);
         }
     }
 

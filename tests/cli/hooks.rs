@@ -327,6 +327,49 @@ fn a_hook_that_does_not_fit_is_an_error_at_the_rule_and_nothing_is_written() {
 }
 
 #[test]
+fn activities_are_refused_where_there_are_none() {
+    let world = world();
+    let rules = "version = 1\n[[spans]]\nsource = \"Npgsql\"\n";
+    world.write("weave.toml", rules);
+    let ran = world.weave(&["app.jar", "out.jar"]);
+    assert_eq!(ran.status, 2);
+    insta::assert_snapshot!(ran.err, @r"
+    error: `[[spans]]` names sources of activities, which .NET alone has
+     --> weave.toml:2:1
+      |
+    2 | [[spans]]
+      | ^^^^^^^^^ there are none in app.jar
+      |
+      = help: the JVM's libraries are recorded by rules with `span`, as in `pack:requests-jvm`; give assemblies a rules file of their own
+    ");
+    assert_eq!(world.weave(&["plan", "classes"]).status, 2);
+}
+
+#[test]
+fn a_span_of_a_method_ends_with_its_stage_or_at_its_return() {
+    let world = World::new();
+    world.write(
+        "A.java",
+        "package a; public class A { static java.util.concurrent.CompletionStage<String> ask() { \
+         System.out.println(1); return new java.util.concurrent.CompletableFuture<>(); } }",
+    );
+    world.tool("javac", &["-d", "classes", "A.java"]);
+    let follows = |key: &str| {
+        let rules = format!(
+            "version = 1\n[[aspect]]\nmatch = {{ type = \"a.A\", method = \"ask\" }}\nspan = {{ kind = \"client\", name = \"{{class}}.{{method}}\" }}\n{key}"
+        );
+        world.write("weave.toml", rules);
+        world.wove(&["classes", "out"]);
+        let class = world.read("out/a/A.class");
+        let leave = b"(ILjava/lang/Object;I)I"; // Spans.leave of a stage
+        class.windows(leave.len()).any(|window| window == leave)
+    };
+    assert!(follows(""));
+    assert!(follows("completion = true"));
+    assert!(!follows("completion = false"));
+}
+
+#[test]
 fn a_class_file_alone_has_no_place_for_adapters() {
     let world = world();
     let class = "classes/com/acme/Main.class";

@@ -4,7 +4,7 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, aspnet, drivers. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, logs, aspnet, drivers. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
@@ -218,6 +218,38 @@ def boot(score, folder):
     score.check("boot: the report's requests", len(found) >= len(ASKED) and (many.get("repeated") or {}).get("times") == 6, str(many)[:300])
 
 
+LOGGERS = ("ch.qos.logback:logback-classic:1.5.20:jar:", "ch.qos.logback:logback-core:1.5.20:jar:", "org.slf4j:slf4j-api:2.0.17:jar:",
+           "org.apache.logging.log4j:log4j-api:2.24.3:jar:", "org.apache.logging.log4j:log4j-core:2.24.3:jar:")
+
+
+def logs(score, folder):
+    """What Logback and Log4j 2 write of a request, at once and on another thread, has its ids; the program's own context is as it was."""
+    source, app, woven = SOURCES / "logs", fresh(folder / "app"), fresh(folder / "woven")
+    jars = corpora.maven(LOGGERS)
+    path = lambda *parts: ":".join(str(part) for part in parts)
+    run([oldest_jdk() / "bin/javac", "--release", "11", "-cp", path(*jars), "-d", app, source / "app/Logs.java"])
+    plain = fresh(folder / "plain")
+    for jar in jars:
+        shutil.copy(jar, plain)
+    run([oldest_jdk() / "bin/jar", "cf", plain / "app.jar", "-C", app, "."])
+    run([weave_binary(), "-q", "--strict", "--rules", source / "rules.toml", "--rules", "pack:logs-jvm", plain, woven])
+    for version, home in judges().items():
+        trace = folder / f"run-{version}.wtrace"
+        start = lambda folder, **more: run([home / "bin/java", "-Xverify:all", "-cp", path(f"{folder}/*", source), "app.Logs"], check=False, **more)
+        was, done = start(plain), start(woven, env=values.environment(trace))
+        score.check(f"logs on {version}: it runs", was.returncode == done.returncode == 0 and not done.stderr, done.stdout[-300:] + done.stderr[-600:])
+        ids = {span["traceId"]: span["spanId"] for span in collected(trace, folder)}
+        score.check(f"logs on {version}: each request is a span", len(ids) == 3, str(ids))
+        wanted = was.stdout
+        for number in (1, 2, 3):
+            id_ = f"{number:032x}"
+            told = (f"[{id_}] [{ids.get(id_)}] [01] request {number}\n", f"[its own] [{ids.get(id_)}] [01] request {number}\n")
+            wanted = wanted.replace(f"[] [] [] request {number}\n", told[0]).replace(f"[its own] [] [] request {number}\n", told[1])
+        found, wanted = sorted(done.stdout.splitlines()), sorted(wanted.splitlines())
+        score.check(f"logs on {version}: lines of requests have their ids, others none", found == wanted and len(found) == 21,
+                    "\n".join(sorted(set(found) ^ set(wanted))[:8]) or str(len(found)))
+
+
 def aspnet(score, folder):
     """A server that nothing is woven in but its entry point and a method: what ASP.NET Core and HttpClient tell of themselves."""
     found = sdk.find()
@@ -291,7 +323,7 @@ def drivers(score, folder):
             score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "aspnet": aspnet, "drivers": drivers}
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers}
 
 
 def body():

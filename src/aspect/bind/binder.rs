@@ -450,7 +450,9 @@ impl Binder<'_> {
                 None => advice,
             },
             name: [subject.ty, subject.name, descriptor].map(Box::from),
-            span: span.clone(),
+            span: span
+                .as_ref()
+                .map(|rule| rule.of_method(subject.ty, subject.name)),
         });
         let is_plain = bound.is_none() && recorded.is_none();
         let is_direct = is_plain && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
@@ -578,8 +580,8 @@ pub const SWITCHED: [&str; 2] = ["weave.runtime.Switched", "Weave.Runtime.Switch
 /// The hook library's class that begins and ends calls that are spans.
 pub const SPANS: [&str; 2] = ["weave.runtime.Spans", "Weave.Runtime.Spans"];
 
-/// The hook library's class that hands contexts over (JVM, dex).
-pub const HANDOVER: [&str; 1] = ["weave.runtime.Handover"];
+/// The hook library's classes that hand contexts over (JVM, dex): to what runs later, and to what a parallel stream calls.
+pub const HANDOVER: [&str; 2] = ["weave.runtime.Handover", "weave.runtime.Streams"];
 
 /// What completes a call that has returned (JVM, dex).
 const STAGES: [&str; 2] = [
@@ -600,6 +602,23 @@ const HANDED: [&str; 10] = [
     "java/util/function/Function",
     "java/util/function/Supplier",
 ];
+
+/// Streams, which may be parallel; and what their functions' types begin and end with.
+const STREAMS: [&str; 4] = [
+    "java/util/stream/DoubleStream",
+    "java/util/stream/IntStream",
+    "java/util/stream/LongStream",
+    "java/util/stream/Stream",
+];
+const FUNCTIONS: &str = "java/util/function/";
+/// Functions that give a stream nothing of its elements, or that streams do not take.
+const NO_STREAMED: [&str; 2] = ["Supplier", "Obj"];
+
+/// Whether a stream calls functions of this type for its elements.
+fn is_streamed_function(name: &str) -> bool {
+    let name = name.strip_prefix(FUNCTIONS);
+    name.is_some_and(|name| !NO_STREAMED.iter().any(|odd| name.starts_with(odd)))
+}
 
 /// The headers by which contexts go from process to process: W3C Trace Context and Baggage.
 const HEADERS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
@@ -760,10 +779,17 @@ impl<'b> Binding<'b> {
             return Vec::new(); // contexts flow by themselves
         }
         let parameters = &self.subject.signature.parameters;
+        let this = self.subject.signature.this.as_ref();
+        let is_streamed = this
+            .and_then(|ty| ty.name())
+            .is_some_and(|name| STREAMS.contains(&name));
         let can_be = |n: &u16| {
             let parameter = parameters.get(usize::from(*n));
             let name = parameter.and_then(|parameter| parameter.ty.name());
-            name.is_some_and(|name| HANDED.contains(&name))
+            name.is_some_and(|name| match is_streamed {
+                true => is_streamed_function(name),
+                false => HANDED.contains(&name),
+            })
         };
         let named = handed
             .args
@@ -772,16 +798,23 @@ impl<'b> Binding<'b> {
         let named = named.map(|(n, _)| *n);
         let is_named = |n: &u16| handed.args.iter().any(|(named, _)| named == n);
         let all = (0..parameters.len() as u16).filter(|n| handed.all && !is_named(n) && can_be(n));
+        let word = |word: Word| HookOperand {
+            word,
+            optional: false,
+            members: Vec::new(),
+            place: 0..0,
+        };
+        let [task, stream] = HANDOVER;
         let hook = |n: u16| {
-            let operand = HookOperand {
-                word: Word::Arg(n),
-                optional: false,
-                members: Vec::new(),
-                place: 0..0,
+            let (class, first) = match is_streamed {
+                true => (stream, Some(word(Word::Target))),
+                false => (task, None),
             };
-            let mut hook = self.of_library([HANDOVER[0]; 2], "of", &handed.span, 1);
-            hook.call.operands.push(operand.clone());
-            hook.call.changes = Changes::Value(operand);
+            let operands: Vec<HookOperand> =
+                first.into_iter().chain([word(Word::Arg(n))]).collect();
+            let mut hook = self.of_library([class; 2], "of", &handed.span, operands.len());
+            hook.call.operands = operands;
+            hook.call.changes = Changes::Value(word(Word::Arg(n)));
             hook.changes = handed.span.clone();
             hook
         };
@@ -1402,7 +1435,8 @@ impl<'b> Binding<'b> {
     /// Whether a call ends with the stage that it gives.
     fn gives_stage(&self) -> bool {
         let result = self.subject.signature.result.name();
-        let is_off = |own: &OwnHooks| own.at.as_ref().is_some_and(|at| !at.completion);
+        let is_off =
+            |own: &OwnHooks| own.ends_at_return || own.at.as_ref().is_some_and(|at| !at.completion);
         result.is_some_and(|name| STAGES.contains(&name)) && !is_off(self.aspect.2)
     }
 

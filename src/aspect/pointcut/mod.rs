@@ -573,6 +573,11 @@ impl Matcher {
         switches.collect()
     }
 
+    /// The aspects that ask for activities.
+    pub fn listening(&self) -> impl Iterator<Item = &Aspect> {
+        self.aspects.iter().filter(|aspect| aspect.listens())
+    }
+
     /// What an aspect says of the calls that are spans.
     pub fn span(&self, aspect: u32) -> Option<&Arc<SpanRule>> {
         self.aspects.get(aspect as usize)?.span.as_ref()

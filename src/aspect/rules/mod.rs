@@ -38,6 +38,7 @@ pub const PACKS: [(&str, &str); 12] = [
         "requests-jvm",
         include_str!("../../../rules/requests-jvm.toml"),
     ),
+    ("logs-jvm", include_str!("../../../rules/logs-jvm.toml")),
     (
         "requests-net",
         include_str!("../../../rules/requests-net.toml"),

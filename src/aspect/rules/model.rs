@@ -42,7 +42,17 @@ pub struct Aspect {
     pub own: Option<Arc<OwnHooks>>,
 }
 
+/// The hook library's class that hears activities (.NET).
+pub(super) const LISTENER: &str = "Weave.Runtime.Activities";
+
 impl Aspect {
+    /// It asks for activities (`[[spans]]`).
+    pub fn listens(&self) -> bool {
+        let own = self.own.iter();
+        own.flat_map(|own| &own.enter)
+            .any(|hook| hook.call.ty == LISTENER)
+    }
+
     /// It is about calls in methods.
     pub fn is_about_calls(&self) -> bool {
         let at = self.own.as_ref().and_then(|own| own.at.as_ref());
@@ -213,7 +223,10 @@ pub const MAX_LIMIT: u16 = 1024;
 impl OwnHooks {
     /// There is neither a hook nor a value.
     pub fn is_empty(&self) -> bool {
-        !self.has_hooks() && self.record.is_empty() && self.entry.is_empty()
+        !self.has_hooks()
+            && self.record.is_empty()
+            && self.entry.is_empty()
+            && self.context.is_none()
     }
 
     /// Values are recorded.

@@ -783,7 +783,7 @@ impl<'t> Parser<'t> {
                 "leave out `record`, or `hooks`",
             );
         }
-        if let Some((spans, key)) = &spans {
+        if let Some((spans, key)) = &mut spans {
             self.check_span(spans, (&aspect, &own), key.clone(), table);
         }
         let span = spans.map(|(spans, _)| Arc::new(spans.rule));
@@ -854,12 +854,13 @@ impl<'t> Parser<'t> {
             selectors.for_each(|selector| selector.inside = true);
             return (aspect, name_span);
         }
-        if let Some((key, _)) = table.get_key_value("completion") {
+        own.ends_at_return = !completion;
+        if let (Some((key, _)), None) = (table.get_key_value("completion"), &span) {
             self.report_help(
                 key.span(),
-                "`completion` is about calls that are recorded where they stand",
-                "the aspect names none: `at`",
-                "leave it out: of whole methods, async ones alone are followed",
+                "`completion` is about calls that are recorded where they stand, and about spans",
+                "the aspect has neither `at` nor `span`",
+                "leave it out: of other methods, async ones alone are followed",
             );
         }
         if let Some(handed) = own.handed() {

@@ -72,7 +72,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, requests-net, redis-net, jdbc, adonet, httpclient, http-net"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, logs-jvm, requests-net, redis-net, jdbc, adonet, httpclient, http-net"
     );
 }
 
@@ -1622,7 +1622,7 @@ fn bad_aspects_of_calls() {
     );
     assert_eq!(
         first("match = { type = \"A\" }\ncompletion = true"),
-        "`completion` is about calls that are recorded where they stand"
+        "`completion` is about calls that are recorded where they stand, and about spans"
     );
     assert_eq!(
         first(&format!("{at}\nbefore = \"a.B.c()\"\nlimit = 9")),

@@ -56,6 +56,9 @@ pub(crate) fn plan(
     scan(&mut planner)?;
     if let Some(own) = cx.own {
         own.complain(std::mem::take(&mut planner.misfits));
+        if scanned.code != Code::Assembly {
+            own.refuse_sources(matcher.matcher(), matcher.artifact());
+        }
     }
     Ok(planner.plan)
 }

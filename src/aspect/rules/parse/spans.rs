@@ -1,10 +1,12 @@
 //! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
 
 use super::super::hook::{self, HookOperand, Recorded, Word};
-use super::super::model::{Aspect, Context, Handed, Inject, OwnHook, OwnHooks, OwnRecord};
+use super::super::model::{
+    Aspect, Context, Handed, Inject, LISTENER, OwnHook, OwnHooks, OwnRecord,
+};
 use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
-use crate::spans::{Condition, KIND_WORDS, Kind, SpanRule, Template};
+use crate::spans::{Condition, KIND_WORDS, Kind, OF_METHOD, SpanRule, Template};
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -29,7 +31,7 @@ fn listening(sources: &[String], start: usize) -> Option<Aspect> {
         [[aspect]]
         name = "spans of {sources}"
         match = {{ method = ["Main", "<Main>", "<Main>$"], returns = ["void", "System.Void", "int", "System.Int32"], kind = ["method", "synthetic"] }}
-        enter = "Weave.Runtime.Activities.Listen('{sources}')"
+        enter = "{LISTENER}.Listen('{sources}')"
         "#
     );
     let mut aspect = super::parse(&text).ok()?.aspects.pop()?;
@@ -246,7 +248,7 @@ impl<'t> Parser<'t> {
     /// What does not go with `span`, once all of the aspect is read.
     pub(super) fn check_span(
         &mut self,
-        spans: &Spans,
+        spans: &mut Spans,
         (aspect, own): (&Aspect, &OwnHooks),
         key: Range<usize>,
         table: &DeTable<'t>,
@@ -256,7 +258,9 @@ impl<'t> Parser<'t> {
             name.contains('.') || own.record.iter().any(|record| *record.name == *name)
         };
         for (name, place) in &spans.names {
-            if !is_known(name) {
+            if OF_METHOD.contains(&name.as_str()) && !is_known(name) {
+                spans.rule.mark(name);
+            } else if !is_known(name) {
                 self.report_help(
                     place.clone(),
                     format!("the aspect records no value `{name}`"),

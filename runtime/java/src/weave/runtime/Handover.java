@@ -137,7 +137,7 @@ public final class Handover {
 
     /** A method begins that goes on in the span which the object {@code keep} keeps. What it gives is for {@link #suspend}. */
     public static int resume(Object keep) {
-        return Kept.isOpen(keep) && Hooks.resume(Kept.of(keep)) ? Spans.GOES_ON : Switched.NOTHING;
+        return Hooks.resume(Kept.open(keep)) ? Spans.GOES_ON : Switched.NOTHING;
     }
 
     /** Such a method ends. */

@@ -364,7 +364,7 @@ public final class Hooks {
 
     /** This thread goes on in a span that was kept; false where it cannot. */
     static boolean resume(Span span) {
-        if (!(ready || prime()) || !Switch.ON || span == null) {
+        if (span == null || !(ready || prime()) || !Switch.ON) {
             return false;
         }
         try {

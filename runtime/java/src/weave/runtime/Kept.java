@@ -31,8 +31,9 @@ final class Kept {
         return ALL.isEmpty() || keep == null ? null : ALL.get(new Weak(keep, null));
     }
 
-    static boolean isOpen(Object keep) {
+    /** The span that an object keeps and that is not over; or null. */
+    static Span open(Object keep) {
         Span span = of(keep);
-        return span != null && !span.over;
+        return span == null || span.over ? null : span;
     }
 }

@@ -33,7 +33,7 @@ public final class Spans {
 
     /** The same of a call whose span the object {@code keep} may keep: it goes on in that, where there is one. */
     public static int decide(int as, String once, String traceparent, String tracestate, String baggage, Object keep, int id) {
-        return Kept.isOpen(keep) && Hooks.resume(Kept.of(keep)) ? GOES_ON : decide(as, once, traceparent, tracestate, baggage, id);
+        return Hooks.resume(Kept.open(keep)) ? GOES_ON : decide(as, once, traceparent, tracestate, baggage, id);
     }
 
     /**

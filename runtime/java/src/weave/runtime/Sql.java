@@ -1,9 +1,5 @@
 package weave.runtime;
 
-import java.lang.ref.Reference;
-import java.lang.ref.ReferenceQueue;
-import java.util.concurrent.ConcurrentHashMap;
-
 /**
  * The SQL text of prepared statements, which they do not tell: hooks of {@code pack:jdbc} note it when they are prepared, and ask for it
  * when they run. No method of a statement is called for it.
@@ -12,23 +8,17 @@ public final class Sql {
     private Sql() {}
 
     private static final class Texts {
-        static final ConcurrentHashMap<Weak, String> ALL = new ConcurrentHashMap<Weak, String>();
-        static final ReferenceQueue<Object> GONE = new ReferenceQueue<Object>();
+        static final Known<String> ALL = new Known<String>();
     }
 
     /** A statement was prepared with this text. */
     public static void prepared(Object statement, String sql) {
-        for (Reference<?> gone = Texts.GONE.poll(); gone != null; gone = Texts.GONE.poll()) {
-            Texts.ALL.remove(gone);
-        }
-        if (statement != null && sql != null) {
-            Texts.ALL.put(new Weak(statement, Texts.GONE), sql);
-        }
+        Texts.ALL.put(statement, sql);
     }
 
     /** The text that a statement was prepared with, or null. */
     public static String of(Object statement) {
-        return Texts.ALL.get(new Weak(statement, null));
+        return Texts.ALL.of(statement);
     }
 
     private static final int LONGEST = 4_000;

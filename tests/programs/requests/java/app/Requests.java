@@ -1,6 +1,7 @@
 package app;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -9,6 +10,7 @@ import java.util.TimerTask;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
@@ -213,6 +215,9 @@ public final class Requests {
                 case "fork":
                     FORKS.submit(new Sum(0, 4)).get();
                     break;
+                case "parallel":
+                    parallel();
+                    break;
                 default:
                     throw new AssertionError(what);
             }
@@ -229,6 +234,12 @@ public final class Requests {
             tasks.add(Tasks.asking("SELECT first"));
             tasks.add(Tasks.asking("SELECT second"));
             POOL.invokeAll(tasks);
+        }
+
+        /** Elements wait for each other, so that two threads have them. */
+        private static void parallel() {
+            Arrays.stream(new int[2]).parallel().map(Tasks.mapping("SELECT parallel", new CyclicBarrier(2))).sum();
+            Arrays.stream(new int[1]).map(Tasks.mapping("SELECT alone", new CyclicBarrier(1))).sum();
         }
 
         private static void timer() throws InterruptedException {
@@ -334,7 +345,7 @@ public final class Requests {
     }
 
     public static void main(String[] args) throws Exception {
-        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage"};
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "parallel"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }

@@ -1,8 +1,11 @@
 package app;
 
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.function.Function;
+import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 
 /** The same tasks as objects of classes of their own, which stay what they are. */
@@ -46,5 +49,24 @@ final class Tasks {
                 return Requests.Handlers.DB.query(sql);
             }
         };
+    }
+
+    /** Elements wait for each other, so that each is another thread's. */
+    static IntUnaryOperator mapping(final String sql, final CyclicBarrier both) {
+        return new IntUnaryOperator() {
+            @Override
+            public int applyAsInt(int n) {
+                await(both);
+                return Requests.Handlers.DB.query(sql);
+            }
+        };
+    }
+
+    private static void await(CyclicBarrier both) {
+        try {
+            both.await();
+        } catch (InterruptedException | BrokenBarrierException e) {
+            throw new IllegalStateException(e);
+        }
     }
 }
