@@ -194,7 +194,7 @@ namespace Weave.Runtime
                 : Is(value, "off") ? "" : System.IO.Path.GetFullPath(Fill(value, Host.Pid()));
         }
 
-        private static bool Is(string value, string word)
+        internal static bool Is(string value, string word)
         {
             return string.Equals(value, word, StringComparison.OrdinalIgnoreCase);
         }
@@ -210,6 +210,12 @@ namespace Weave.Runtime
         internal static string Masks()
         {
             return Get("weave.trace.mask");
+        }
+
+        /// <summary>By which headers contexts come and go, as OpenTelemetry's libraries are told, too; or null.</summary>
+        internal static string Propagators()
+        {
+            return Get("otel.propagators");
         }
 
         private static string Get(string key)

@@ -106,6 +106,11 @@ final class Settings {
         return get("weave.trace.mask");
     }
 
+    /** By which headers contexts come and go, as OpenTelemetry's libraries are told, too; or null. */
+    static String propagators() {
+        return get("otel.propagators");
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);
