@@ -101,6 +101,30 @@ REQUESTS = 300
 DOTNET_REQUESTS = 360
 
 
+IN = {
+    "b3": ["b3", "463ac35c9f6413ad48485a3953bb6124-a2fb4a1d1a96d312-1"],
+    "b3multi": ["X-B3-TraceId", "463ac35c9f6413ad48485a3953bb6124", "X-B3-SpanId", "a2fb4a1d1a96d312", "X-B3-Sampled", "1"],
+    "jaeger": ["uber-trace-id", "463ac35c9f6413ad48485a3953bb6124:a2fb4a1d1a96d312:0:1"],
+    "xray": ["X-Amzn-Trace-Id", "Root=1-463ac35c-9f6413ad48485a3953bb6124;Parent=a2fb4a1d1a96d312;Sampled=1"],
+}
+
+
+def exchanged(score, name, command, folder):
+    """A request comes in by other headers than W3C's, and asks another service by the same: one trace of one parent."""
+    trace = folder / "run.wtrace"
+    for propagators, headers in IN.items():
+        done = run([*command, 0, *headers], check=False, env={**values.environment(trace), "OTEL_PROPAGATORS": propagators})
+        spans = collected(trace, folder, "--min", "0") if done.returncode == 0 else []
+        ids = {span["spanId"]: span for span in spans}
+        entries = [span for span in spans if KINDS[span["kind"]] == "server"]
+        parents = {KINDS[ids[span["parentSpanId"]]["kind"]] if span["parentSpanId"] in ids else span["parentSpanId"] for span in entries}
+        score.check(
+            f"{name}: {propagators} comes in, and goes out",
+            len(entries) == 2 and parents == {"a2fb4a1d1a96d312", "client"} and {span["traceId"] for span in spans} == {"463ac35c9f6413ad48485a3953bb6124"},
+            done.stdout + done.stderr[-600:] + str(parents),
+        )
+
+
 def classes(folder, tasks):
     """The program, with its tasks as lambdas or as objects."""
     bin_, out = oldest_jdk() / "bin", fresh(folder / tasks)
@@ -121,6 +145,8 @@ def java(score, folder):
             done = run([home / "bin/java", "-Xverify:all", "-cp", woven, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
             score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, plain), done.stdout + done.stderr[-600:])
             judged(score, name, trace, folder)
+        if tasks == "objects":
+            exchanged(score, "java", [oldest_jdk() / "bin/java", "-cp", woven, "app.Requests"], folder)
 
 
 def dex(score, folder):
@@ -131,6 +157,7 @@ def dex(score, folder):
     done = run([oldest_jdk() / "bin/java", "-Xverify:all", "-cp", path, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
     score.check("dex: it runs", done.returncode == 0, done.stdout + done.stderr[-600:])
     judged(score, "dex", trace, folder)
+    exchanged(score, "dex", [oldest_jdk() / "bin/java", "-cp", path, "app.Requests"], folder)
 
 
 def dotnet_(score, folder):
@@ -146,6 +173,7 @@ def dotnet_(score, folder):
         done = run([*host, woven / "app.exe", *args], check=False, env=values.environment(trace))
         score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
         judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 9, ["/timer/"] if name == "Mono" else [])
+        exchanged(score, name, [*host, woven / "app.exe"], folder)
 
 
 

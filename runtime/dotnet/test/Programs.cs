@@ -33,6 +33,52 @@ public static class Programs
         }
     }
 
+    /// <summary>Spans below headers that come in, a line of the file each (<c>name=value; name=value</c>): says what goes out from them.</summary>
+    private static void Propagators()
+    {
+        foreach (string line in File.ReadAllLines("cases"))
+        {
+            var given = new Dictionary<string, string>();
+            foreach (string header in line.Split(new[] { "; " }, StringSplitOptions.RemoveEmptyEntries))
+            {
+                given[header.Substring(0, header.IndexOf('='))] = header.Substring(header.IndexOf('=') + 1);
+            }
+            object came = null;
+            for (int i = 0; i < 10; i++)
+            {
+                string name = Spans.Asks(i);
+                string value;
+                came = Spans.Came(came, i, name != null && given.TryGetValue(name, out value) ? value : null);
+                if (Spans.AsksAgain(i) != (name ?? "traceparent"))
+                {
+                    throw new InvalidOperationException("asked again");
+                }
+            }
+            int state = Spans.Decide(0, null, came, 7);
+            Spans.Begin(state, 2, null, 7);
+            var sent = new List<string>();
+            for (int i = 0; i < 10; i++)
+            {
+                if (Spans.Header(i) != null)
+                {
+                    sent.Add(Spans.Sends(i) + "=" + Spans.Header(i));
+                }
+            }
+            string trace = Spans.TraceId();
+            string said = string.Join("; ", sent.ToArray()).Replace(Spans.SpanId(), "*");
+            if (!line.Replace("-", "").Contains(trace.TrimStart('0')))
+            {
+                said = said.Replace(trace, "new").Replace(trace.Substring(0, 8) + "-" + trace.Substring(8), "new");
+            }
+            Console.WriteLine(said);
+            Spans.Exit(state, 7);
+            if (Spans.TraceId() != null)
+            {
+                throw new InvalidOperationException("a context is left");
+            }
+        }
+    }
+
     /// <summary>So many calls of each of three methods that are only counted.</summary>
     private static void Counted(int n)
     {

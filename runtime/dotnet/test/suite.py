@@ -643,6 +643,22 @@ def test_settings(folder):
         equal(f'weave: weave.trace.limit: "{limit}" is not a size such as 512m; 1g is used\n', err, "message")
 
 
+def test_propagators(folder):
+    cases = {}
+    for line in (pathlib.Path(__file__).resolve().parents[3] / "tests/programs/requests/propagators.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            setting, given, sent = re.split(r" \|(?: |$)", line)
+            cases.setdefault(setting, []).append((given, sent))
+    for setting, own in cases.items():
+        (folder / "cases").write_text("".join(given + "\n" for given, _ in own))
+        wrong = 'weave: OTEL_PROPAGATORS: "zipkin" is not tracecontext, baggage, b3, b3multi, jaeger, xray or none; it is left out\n'
+        process = start(folder, "Propagators", OTEL_PROPAGATORS=None if setting == "default" else setting)
+        out, err = process.communicate(timeout=200)
+        equal(wrong if "zipkin" in setting else "", err, "error stream")
+        equal("".join(sent + "\n" for _, sent in own) + "done\n", out, setting)
+        again(folder)
+
+
 def test_off(folder):
     equal("", finish(folder, "NoThreadLeft", WEAVE_TRACE="OFF"), "error stream")
     equal([], traces(folder), "no file")

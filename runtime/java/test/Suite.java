@@ -62,6 +62,7 @@ public final class Suite {
         test("settings", Suite::settings);
         test("texts of requests", Suite::requestTexts);
         test("off", Suite::off);
+        test("propagators", Suite::propagators);
         test("android", Suite::android);
         test("kill -9 at rest", Suite::killed);
         test("kill -9 at work", Suite::killedAtWork);
@@ -726,6 +727,29 @@ public final class Suite {
             Files.delete(folder.resolve("t.wtrace"));
             r = finish(folder, command(folder, "one", "-Dweave.trace.limit=" + limit));
             equal("weave: weave.trace.limit: \"" + limit + "\" is not a size such as 512m; 1g is used\n", r.err, "message");
+        }
+    }
+
+    private static void propagators(Path folder) throws Exception {
+        java.util.Map<String, List<String[]>> cases = new java.util.LinkedHashMap<>();
+        for (String line : Files.readAllLines(Path.of("../../tests/programs/requests/propagators.txt"))) {
+            String[] parts = line.split(" \\|(?: |$)", -1);
+            if (!line.startsWith("#")) {
+                cases.computeIfAbsent(parts[0], key -> new ArrayList<>()).add(parts);
+            }
+        }
+        for (String setting : cases.keySet()) {
+            List<String[]> own = cases.get(setting);
+            Files.write(folder.resolve("cases"), own.stream().map(parts -> parts[1]).toList());
+            ProcessBuilder b = command(folder, "propagators");
+            if (!setting.equals("default")) {
+                b.environment().put("OTEL_PROPAGATORS", setting);
+            }
+            Result r = finish(folder, b);
+            String wrong = "weave: OTEL_PROPAGATORS: \"zipkin\" is not tracecontext, baggage, b3, b3multi, jaeger, xray or none; it is left out\n";
+            equal(setting.contains("zipkin") ? wrong : "", r.err, "error stream");
+            equal(String.join("\n", own.stream().map(parts -> parts[2]).toList()) + "\ndone\n", r.out, setting);
+            Files.delete(folder.resolve("t.wtrace"));
         }
     }
 
