@@ -222,6 +222,15 @@ impl OpenSpans {
         }
     }
 
+    /// Gives a value to the entry span of what a thread does. `entry`: how deep the innermost call lies that is one by its rule; where the
+    /// thread runs in no span, it has no id, and is that.
+    pub fn give_in(&mut self, contexts: &mut Contexts, entry: Option<usize>, value: Value) {
+        match (entry, contexts.current()) {
+            (Some(depth), None) => contexts.give(depth, value),
+            (_, current) => self.give(current, value),
+        }
+    }
+
     /// A value for a span that may still begin.
     fn wait(&mut self, span: u64, value: Value) {
         let values = self.early.entry(span).or_default();

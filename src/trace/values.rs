@@ -24,6 +24,9 @@ pub(super) fn size(values: &[Value]) -> usize {
     values.iter().map(Value::size).sum()
 }
 
+/// The number of a value that is no rule's: the `tracestate` of a span.
+const TRACE_STATE: u16 = u16::MAX;
+
 /// A value of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
@@ -74,6 +77,7 @@ impl Value {
         Value {
             name: match names.get(number) {
                 Some(name) => Arc::clone(name),
+                None if raw.number == TRACE_STATE => "tracestate".into(),
                 None => format!("value {number}").into(),
             },
             number: raw.number,
@@ -101,6 +105,11 @@ impl Value {
             _ => 0,
         };
         size_of::<Value>() + text
+    }
+
+    /// Whether it is the `tracestate` of a span, and of no rule.
+    pub fn is_trace_state(&self) -> bool {
+        self.number == TRACE_STATE && &*self.name == "tracestate"
     }
 
     /// The value as text: what `--where` looks at.

@@ -34,6 +34,12 @@ namespace Weave.Runtime
             return new Parent(TraceHigh, TraceLow, Id, Flags, State, Passable(text, LongestBaggage));
         }
 
+        /// <summary>The same, recorded or not.</summary>
+        internal Parent With(bool sampled)
+        {
+            return new Parent(TraceHigh, TraceLow, Id, Flags & ~Span.Sampled | (sampled ? Span.Sampled : 0), State, Baggage);
+        }
+
         /// <summary>Of hexadecimal digits in lower case; null where the trace or the span is 0.</summary>
         private static Parent Of(string trace, string id, int flags, string state)
         {

@@ -218,6 +218,17 @@ namespace Weave.Runtime
             return Get("otel.propagators");
         }
 
+        /// <summary>Which traces are recorded, in the same way; and a number of its own.</summary>
+        internal static string Sampler()
+        {
+            return Get("otel.traces.sampler");
+        }
+
+        internal static string SamplerArgument()
+        {
+            return Get("otel.traces.sampler.arg");
+        }
+
         private static string Get(string key)
         {
             try

@@ -105,6 +105,10 @@ namespace Weave.Runtime
             return false;
         }
 
+        /// <summary>A value of this number is no rule's: it is the span's <c>tracestate</c>.</summary>
+        internal const int StatePlace = unchecked((int)0xFFFF0000);
+        internal const int LongestState = 512;
+
         /// <summary>The SPAN escape of the call that it is.</summary>
         internal long[] Begun()
         {

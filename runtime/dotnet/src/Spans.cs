@@ -69,7 +69,11 @@ namespace Weave.Runtime
                 {
                     return Modes.Nothing;
                 }
-                Parent from = (came == null ? null : Propagators.Set.Parent(came)) ?? Ambient.Around(around);
+                Parent from = (came == null ? null : Sampler.Set.Decided(Propagators.Set.Parent(came))) ?? Ambient.Around(around);
+                if (from == null && around == null && Sampler.Set.Draws)
+                {
+                    from = Sampler.Set.Root(lane.NewIds());
+                }
                 bool quiet = from == null ? around != null && !around.IsRecorded : (from.Flags & Span.Sampled) == 0;
                 if (quiet && from == null)
                 {

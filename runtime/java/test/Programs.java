@@ -252,6 +252,35 @@ public final class Programs {
         }
     }
 
+    /** How many of 1,000 traces that begin are recorded, and whether what goes out from them says so; then what becomes of those that come in. */
+    static void sampler() throws Exception {
+        int taken = 0;
+        boolean sound = true;
+        for (int i = 0; i < 1_000; i++) {
+            int state = Spans.decide(0, null, null, 7);
+            Spans.begin(state, 2, null, 7);
+            boolean isTaken = Spans.header(0).endsWith("-03");
+            String share = Spans.header(1);
+            // The id alone decides (56 bits of it), as in any other process.
+            String last = Spans.traceId().substring(18);
+            sound &= share == null || isTaken && last.compareTo((share.substring(6) + "00000000000000").substring(0, 14)) >= 0;
+            int inner = Spans.decide(0, null, null, 8);
+            sound &= (inner == 0) != isTaken;
+            Spans.begin(inner, 1, null, 8);
+            sound &= Spans.header(0).endsWith(isTaken ? "-03" : "-02") && java.util.Objects.equals(share, Spans.header(1));
+            Spans.exit(inner, 8);
+            Spans.exit(state, 7);
+            taken += isTaken ? 1 : 0;
+        }
+        System.out.println(taken + (sound ? " sound" : " unsound"));
+        for (String line : java.nio.file.Files.readAllLines(java.nio.file.Path.of("cases"))) {
+            int state = Spans.decide(0, null, Spans.came(null, 0, line.substring(line.indexOf('=') + 1)), 7);
+            Spans.begin(state, 2, null, 7);
+            System.out.println(Spans.header(0).substring(54));
+            Spans.exit(state, 7);
+        }
+    }
+
     /** Spans below headers that come in, a line of the file each ({@code name=value; name=value}): says what goes out from them. */
     static void propagators() throws Exception {
         for (String line : java.nio.file.Files.readAllLines(java.nio.file.Path.of("cases"))) {

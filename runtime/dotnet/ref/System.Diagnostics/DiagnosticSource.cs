@@ -12,10 +12,12 @@ namespace System.Diagnostics
     {
         public ActivityTraceId TraceId { get { throw null; } }
         public ActivityTraceFlags TraceFlags { get { throw null; } }
+        public bool IsRemote { get { throw null; } }
     }
 
     public struct ActivityCreationOptions<T>
     {
+        public ActivityTraceId TraceId { get { throw null; } }
         public T Parent { get { throw null; } }
     }
 

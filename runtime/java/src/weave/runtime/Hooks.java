@@ -375,7 +375,7 @@ public final class Hooks {
     /** What becomes of a call that is a span, for {@link Spans}. */
     static int decide(String once, Object came, int id) {
         try {
-            Parent from = came == null ? null : Propagators.SET.parent(came);
+            Parent from = came == null ? null : Sampler.SET.decided(Propagators.SET.parent(came));
             return Switch.LANES.lane().decide(once, from, id);
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {

@@ -27,13 +27,23 @@ final class Parent {
         return new Parent(traceHigh, traceLow, id, flags, state, passable(text, LONGEST_BAGGAGE));
     }
 
+    /** The same, recorded or not. */
+    Parent with(boolean sampled) {
+        return new Parent(traceHigh, traceLow, id, flags & ~Span.SAMPLED | (sampled ? Span.SAMPLED : 0), state, baggage);
+    }
+
+    /** No span of another process: what a trace that begins here has. */
+    static Parent root(long traceHigh, long traceLow, boolean sampled, String state) {
+        return new Parent(traceHigh, traceLow, 0, Span.RANDOM | (sampled ? Span.SAMPLED : 0), state, null);
+    }
+
     /** Of hexadecimal digits in lower case; null where the trace or the span is 0. */
     private static Parent of(String trace, String id, int flags, String state) {
         int middle = Math.max(0, trace.length() - 16);
         long high = hex(trace, 0, middle);
         long low = hex(trace, middle, trace.length());
         long span = hex(id, 0, id.length());
-        return (high | low) == 0 || span == 0 ? null : new Parent(high, low, span, flags, state, null);
+        return (high | low) == 0 || span == 0 ? null : new Parent(high, low, span, flags | Span.REMOTE, state, null);
     }
 
     /** Reads a {@code traceparent} (3.2.2); null where it is none. Versions behind the first may have more to say. */

@@ -111,6 +111,15 @@ final class Settings {
         return get("otel.propagators");
     }
 
+    /** Which traces are recorded, in the same way; and a number of its own. */
+    static String sampler() {
+        return get("otel.traces.sampler");
+    }
+
+    static String samplerArgument() {
+        return get("otel.traces.sampler.arg");
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);
