@@ -109,11 +109,14 @@ IN = {
 }
 
 
-def exchanged(score, name, command, folder):
+def exchanged(score, name, command, folder, environment=None):
     """A request comes in by other headers than W3C's, and asks another service by the same: one trace of one parent."""
     trace = folder / "run.wtrace"
     for propagators, headers in IN.items():
-        done = run([*command, 0, *headers], check=False, env={**values.environment(trace), "OTEL_PROPAGATORS": propagators})
+        lines = "\r\n".join(f"{key}: {value}" for key, value in zip(headers[::2], headers[1::2]))
+        arguments = [] if environment else [0, *headers]
+        environ = {**(environment or {}), **values.environment(trace), "OTEL_PROPAGATORS": propagators, "ASKED_WITH": lines}
+        done = run([*command, *arguments], check=False, env=environ)
         spans = collected(trace, folder, "--min", "0") if done.returncode == 0 else []
         ids = {span["spanId"]: span for span in spans}
         entries = [span for span in spans if KINDS[span["kind"]] == "server"]
@@ -264,7 +267,9 @@ def aspnet(score, folder):
     expected = (SOURCES / "expected_aspnet.txt").read_text().strip().split("\n\n")
     score.check("aspnet: the spans of each request", text == expected, f"{len(text)} trees, see {folder / 'aspnet.txt'}")
     score.check("aspnet: no secret is told", b"geheim" not in trace.read_bytes(), "")
-    told = json.loads(run([weave_binary(), "report", trace, "--requests", "--json"]).stdout)
+    trace.rename(folder / "first.wtrace")
+    exchanged(score, "aspnet", [found.dotnet, woven / "web.dll"], folder, environment)
+    told = json.loads(run([weave_binary(), "report", folder / "first.wtrace", "--requests", "--json"]).stdout)
     names = {row["name"]: row["errors"] for row in told["requests"]}
     score.check("aspnet: the report's requests", names == {"GET /orders/{id:int}": 0, "GET /price/{id:int}": 0, "GET /boom": 1, "GET": 0}, str(names))
 

@@ -28,6 +28,12 @@ namespace Weave.Runtime
             Baggage = baggage;
         }
 
+        /// <summary>As W3C Trace Context has it.</summary>
+        internal string Traceparent()
+        {
+            return Span.Traceparent(TraceHigh, TraceLow, Id, Flags);
+        }
+
         /// <summary>The same with this baggage.</summary>
         internal Parent With(string text)
         {

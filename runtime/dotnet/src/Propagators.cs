@@ -100,6 +100,12 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Whether baggage goes on.</summary>
+        internal bool Carries
+        {
+            get { return Has(sent, Baggage); }
+        }
+
         /// <summary>The header that is asked for as this one, or null.</summary>
         internal string Asked(int which)
         {
@@ -159,22 +165,23 @@ namespace Weave.Runtime
         /// <summary>What the header says that is sent as this one; null where that is nothing.</summary>
         internal string Value(int which, Span span)
         {
-            if (which >= sent.Count)
-            {
-                return null;
-            }
-            string parent = span.Traceparent();
+            return which < sent.Count ? Value(which, span.Traceparent(), span.State, span.Baggage) : null;
+        }
+
+        /// <summary>The same of a context that W3C would write so.</summary>
+        internal string Value(int which, string parent, string state, string baggage)
+        {
             string trace = parent.Substring(3, 32);
             string id = parent.Substring(36, 16);
-            string sampled = span.IsRecorded ? "1" : "0";
+            string sampled = "13579bdf".IndexOf(parent[54]) >= 0 ? "1" : "0"; // the last bit of the flags
             switch (sent[which])
             {
                 case Traceparent:
                     return parent;
                 case Tracestate:
-                    return span.State;
+                    return state;
                 case Baggage:
-                    return span.Baggage;
+                    return baggage;
                 case B3:
                     return trace + "-" + id + "-" + sampled;
                 case B3Trace:

@@ -34,6 +34,11 @@ namespace Weave.Runtime
                 this.before = before;
             }
 
+            internal bool IsFirst
+            {
+                get { return before == null; }
+            }
+
             internal bool Hears(ActivitySource source)
             {
                 return Wants(source.Name) && (before == null || !before.HearsAny(source.Name));
@@ -91,6 +96,10 @@ namespace Weave.Runtime
             try
             {
                 decides = !HasSdk();
+                if (decides && heard.IsFirst)
+                {
+                    Carriers.Use();
+                }
                 if (heard.Wants(AspNet))
                 {
                     AppContext.SetSwitch("Microsoft.AspNetCore.Hosting.SuppressActivityOpenTelemetryData", false);
