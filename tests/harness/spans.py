@@ -79,6 +79,9 @@ def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=8, 
     spans = collected(trace, folder, "--min", "0")
     ids = collections.Counter(span["spanId"] for span in spans)
     score.check(f"{name}: each span comes once", spans and max(ids.values()) == 1, f"{len(spans)} spans")
+    told = [otlp.attributes(event) for span in spans for event in span.get("events", []) if span["name"] == "SELECT broken"]
+    stacks = [event.get("exception.stacktrace", "") for event in told]
+    score.check(f"{name}: what a query failed with has its stack trace", stacks and all("Pool" in stack for stack in stacks), str(told)[:300])
     all_ = trees(spans)
     text = [text for _, text in all_]
     count = count or REQUESTS
