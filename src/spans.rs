@@ -147,7 +147,10 @@ impl<'t> Template<'t> {
                 },
             }
         }
-        out.trim().to_owned()
+        match out.trim() {
+            trimmed if trimmed.len() == out.len() => out,
+            trimmed => trimmed.to_owned(),
+        }
     }
 }
 
