@@ -10,6 +10,7 @@ use super::values::Value;
 use crate::printable::printable;
 use crate::spans::SpanRule;
 use rustc_hash::FxHashMap;
+use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -79,6 +80,22 @@ impl Below {
 }
 
 impl Row {
+    /// Its numbers as JSON.
+    pub fn json(&self) -> Map<String, serde_json::Value> {
+        let all = [
+            ("requests", json!(self.durations.len())),
+            ("errors", json!(self.errors)),
+            ("total_ns", json!(self.total())),
+            ("p50_ns", json!(self.quantile(0.5))),
+            ("p90_ns", json!(self.quantile(0.9))),
+            ("p99_ns", json!(self.quantile(0.99))),
+            ("max_ns", json!(self.quantile(1.0))),
+        ];
+        all.map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect()
+    }
+
     /// The duration at this share of all, by rank.
     pub fn quantile(&self, share: f64) -> u64 {
         let rank = (share * self.durations.len() as f64).ceil() as usize;
