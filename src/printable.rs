@@ -37,6 +37,11 @@ fn is_shown_as_itself(c: char) -> bool {
 /// Text in one line, with what cannot be seen written as Rust and JavaScript escape it: `\n`, `\u{1b}`, `\u{202e}`.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    // Most texts are of these alone.
+    if text.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
+        out.push_str(text);
+        return out;
+    }
     for c in text.chars() {
         if is_shown_as_itself(c) {
             out.push(c);

@@ -206,7 +206,10 @@ impl<'t> Template<'t> {
             }
             is_there = !shown.is_empty();
         }
-        out.trim().to_owned()
+        match out.trim() {
+            trimmed if trimmed.len() == out.len() => out,
+            trimmed => trimmed.to_owned(),
+        }
     }
 }
 

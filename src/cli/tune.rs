@@ -52,6 +52,7 @@ const SHOWN_PERCENT: f64 = 1.0;
   weave tune traces/ --write weave.toml --aggregate  or summed up, with times, but no records
   weave tune a.wtrace --overhead 5%                  only so much that the hooks take 5 % of the program's time
   weave tune a.wtrace --rate 100k/s --write weave.toml
+  weave tune traces/ --from-auto --write weave.toml    what the program left out itself (auto) is not woven again
 
 Exit status: 0 done; 1 the target cannot be had so, or a trace could not be read; 2 wrong use or wrong rules; 3 no trace is
 what it says it is.")]
@@ -71,6 +72,10 @@ pub struct TuneArgs {
     /// With --write: have an aspect sum the methods up, so that reports tell their calls and times
     #[arg(long, requires = "write", conflicts_with = "count")]
     aggregate: bool,
+
+    /// Leave out what the program itself (mode = "auto") only counted or left out, and nothing else
+    #[arg(long, conflicts_with_all = ["overhead", "rate", "below"])]
+    from_auto: bool,
 
     /// Leave out only so much that the hooks take at most this share of the program's time (5%)
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, help_heading = "Target")]
@@ -274,6 +279,7 @@ impl<'a> Advised<'a> {
             below: args.below,
             overhead: args.overhead,
             rate: args.rate,
+            from_auto: args.from_auto,
         };
         let tuning = tune(&analysis, &labels, &|row| parts[row].is_some(), wishes);
         let mut alike: FxHashMap<_, Vec<usize>> = FxHashMap::default();
@@ -460,6 +466,7 @@ impl<'a> Advised<'a> {
         let rows = &self.tuning.out;
         if rows.is_empty() {
             let why = match self.tuning.reached && !self.has_target() {
+                true if self.args.from_auto => "the program has left no method out itself",
                 true => "no method's records cost more than they tell",
                 false if self.tuning.reached => "the target holds as it is",
                 false => "no method is too short to tell something",
@@ -616,6 +623,7 @@ fn word(why: Why) -> &'static str {
         Why::Tail => "slow tail",
         Why::Enough => "the target holds",
         Why::Few => "few records",
+        Why::Auto => "auto kept it",
     }
 }
 

@@ -222,6 +222,15 @@ impl OpenSpans {
         }
     }
 
+    /// Gives a value to the entry span of what a thread does. `entry`: how deep the innermost call lies that is one by its rule; where the
+    /// thread runs in no span, it has no id, and is that.
+    pub fn give_in(&mut self, contexts: &mut Contexts, entry: Option<usize>, value: Value) {
+        match (entry, contexts.current()) {
+            (Some(depth), None) => contexts.give(depth, value),
+            (_, current) => self.give(current, value),
+        }
+    }
+
     /// A value for a span that may still begin.
     fn wait(&mut self, span: u64, value: Value) {
         let values = self.early.entry(span).or_default();
@@ -270,14 +279,25 @@ fn scalar<'v>(values: &'v [Value], name: &str) -> Option<Scalar<'v>> {
 
 /// The name that a rule gives to a span with these values; none where it gives none.
 pub fn name(rule: &SpanRule, values: &[Value]) -> Option<String> {
+    if rule.name.is_empty() {
+        return None;
+    }
     let template = Template::parse(&rule.name).ok()?;
     let name = template.fill(|name| scalar(values, name));
     Some(name).filter(|name| !name.is_empty())
 }
 
+/// What a rule asks; none where it asks nothing.
+fn condition(text: &str) -> Option<Condition<'_>> {
+    match text {
+        "" => None,
+        text => Condition::parse(text).ok(),
+    }
+}
+
 /// Why a span with these values has failed, if its rule says so: the value that tells it.
 pub fn failure(rule: &SpanRule, values: &[Value]) -> Option<String> {
-    let error = Condition::parse(&rule.error).ok()?;
+    let error = condition(&rule.error)?;
     let value = scalar(values, error.name);
     error.holds(value).then(|| match value {
         Some(Scalar::Number(n)) => n.to_string(),
@@ -293,6 +313,6 @@ pub fn is_within<'r>(rule: &SpanRule, mut around: impl Iterator<Item = &'r SpanR
 
 /// Whether a call with these values is a span at all.
 pub fn is_span(rule: &SpanRule, values: &[Value]) -> bool {
-    let when = Condition::parse(&rule.when).ok();
+    let when = condition(&rule.when);
     when.is_none_or(|when| when.holds(scalar(values, when.name)))
 }

@@ -318,6 +318,11 @@ struct Seen<'f, 'm> {
 }
 
 impl Seen<'_, '_> {
+    /// Whether calls of a method begin what a process does for another.
+    fn is_entry(&self, method: MethodIx) -> bool {
+        (self.rules.get(&method)).is_some_and(|rule| rule.kind.is_entry())
+    }
+
     fn lane(&mut self) -> &mut Lane {
         self.lanes.entry(self.thread).or_default()
     }
@@ -478,7 +483,7 @@ impl Visitor for Seen<'_, '_> {
     }
 
     fn span(&mut self, method: MethodIx, span: SpanContext, depth: usize) {
-        let is_entry = (self.rules.get(&method)).is_some_and(|rule| rule.kind.is_entry());
+        let is_entry = self.is_entry(method);
         self.lane().contexts.begin(span, depth);
         self.open_spans.begin(span, is_entry);
     }
@@ -488,15 +493,9 @@ impl Visitor for Seen<'_, '_> {
     }
 
     fn entry_value(&mut self, value: Value, stack: &[Frame]) {
-        let current = self.lane().contexts.current();
-        let is_entry = |frame: &Frame| {
-            let rule = self.rules.get(&frame.method);
-            rule.is_some_and(|rule| rule.kind.is_entry())
-        };
-        match stack.iter().rposition(is_entry) {
-            Some(depth) if current.is_none() => self.lane().contexts.give(depth, value),
-            _ => self.open_spans.give(current, value),
-        }
+        let entry = stack.iter().rposition(|frame| self.is_entry(frame.method));
+        let lane = self.lanes.entry(self.thread).or_default();
+        self.open_spans.give_in(&mut lane.contexts, entry, value);
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {

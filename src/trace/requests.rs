@@ -10,6 +10,7 @@ use super::values::Value;
 use crate::printable::printable;
 use crate::spans::SpanRule;
 use rustc_hash::FxHashMap;
+use serde_json::{Map, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -79,6 +80,22 @@ impl Below {
 }
 
 impl Row {
+    /// Its numbers as JSON.
+    pub fn json(&self) -> Map<String, serde_json::Value> {
+        let all = [
+            ("requests", json!(self.durations.len())),
+            ("errors", json!(self.errors)),
+            ("total_ns", json!(self.total())),
+            ("p50_ns", json!(self.quantile(0.5))),
+            ("p90_ns", json!(self.quantile(0.9))),
+            ("p99_ns", json!(self.quantile(0.99))),
+            ("max_ns", json!(self.quantile(1.0))),
+        ];
+        all.map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect()
+    }
+
     /// The duration at this share of all, by rank.
     pub fn quantile(&self, share: f64) -> u64 {
         let rank = (share * self.durations.len() as f64).ceil() as usize;
@@ -293,6 +310,11 @@ impl Seen<'_> {
         self.rules.get(method as usize)?.as_ref()
     }
 
+    /// Whether calls of a method begin what a process does for another.
+    fn is_entry(&self, method: MethodIx) -> bool {
+        self.known(method).is_some_and(|known| known.is_entry())
+    }
+
     /// The request in which the call at this depth is, the call itself apart.
     fn request(&self, around: &[Frame], own: Option<SpanContext>) -> Option<Key> {
         let contexts = self.contexts.get(&self.thread);
@@ -443,7 +465,7 @@ impl Visitor for Seen<'_> {
     }
 
     fn span(&mut self, method: MethodIx, span: SpanContext, depth: usize) {
-        let is_entry = self.known(method).is_some_and(|known| known.is_entry());
+        let is_entry = self.is_entry(method);
         let contexts = self.contexts.entry(self.thread).or_default();
         contexts.begin(span, depth);
         if is_entry && self.traces.len() < MAX_OPEN {
@@ -453,7 +475,7 @@ impl Visitor for Seen<'_> {
     }
 
     fn logical_span(&mut self, method: MethodIx, call: u64, span: SpanContext) {
-        let is_entry = self.known(method).is_some_and(|known| known.is_entry());
+        let is_entry = self.is_entry(method);
         self.open_spans.begin_logical(call, span, is_entry);
     }
 
@@ -463,19 +485,9 @@ impl Visitor for Seen<'_> {
     }
 
     fn entry_value(&mut self, value: Value, stack: &[Frame]) {
-        let contexts = self.contexts.get(&self.thread);
-        let current = contexts.and_then(Contexts::current);
-        let is_entry = |frame: &Frame| {
-            let known = self.known(frame.method);
-            known.is_some_and(|known| known.is_entry())
-        };
-        match stack.iter().rposition(is_entry) {
-            Some(depth) if current.is_none() => {
-                let contexts = self.contexts.entry(self.thread).or_default();
-                contexts.give(depth, value);
-            }
-            _ => self.open_spans.give(current, value),
-        }
+        let entry = stack.iter().rposition(|frame| self.is_entry(frame.method));
+        let contexts = self.contexts.entry(self.thread).or_default();
+        self.open_spans.give_in(contexts, entry, value);
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {

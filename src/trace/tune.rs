@@ -38,6 +38,8 @@ pub struct Wishes {
     pub overhead: Option<f64>,
     /// Most records a second that may be left.
     pub rate: Option<f64>,
+    /// What the program itself has left out (`auto`), and nothing else.
+    pub from_auto: bool,
 }
 
 /// Where the cost of a pair is from.
@@ -67,6 +69,8 @@ pub enum Why {
     Enough,
     /// It has few records.
     Few,
+    /// The program itself has recorded it, or summed it up.
+    Auto,
 }
 
 /// What of the program's time the overhead is a share of.
@@ -192,7 +196,7 @@ pub fn tune(
             && wishes.rate.is_none_or(|most| load.rate <= most)
     };
     let mut rows: Vec<usize> = (0..stats.len())
-        .filter(|&i| stats[i].calls > stats[i].aggregated)
+        .filter(|&i| stats[i].calls > stats[i].aggregated || is_left_out(&stats[i], wishes))
         .collect();
     rows.sort_by_key(|&i| (Reverse(records(&stats[i])), &labels[i]));
     let mut tuning = Tuning {
@@ -212,6 +216,7 @@ pub fn tune(
         let own = records(&stats[i]);
         let why = match tells(&stats[i], below) {
             _ if !is_named => Some(Why::Unnamed),
+            _ if wishes.from_auto => (!is_left_out(&stats[i], wishes)).then_some(Why::Auto),
             Some(why) => Some(why),
             None if has_target => holds(tuning.after).then_some(Why::Enough),
             None => (own < records_before.div_ceil(LEAST_SHARE)).then_some(Why::Few),
@@ -226,6 +231,11 @@ pub fn tune(
     }
     tuning.reached = holds(tuning.after);
     tuning
+}
+
+/// Whether the program itself has only counted a method, or left it out, and that is what is asked for.
+fn is_left_out(stats: &Stats, wishes: Wishes) -> bool {
+    wishes.from_auto && (stats.less.counted.is_some() || stats.less.nothing.is_some())
 }
 
 /// What a method tells; nothing if it is noise.

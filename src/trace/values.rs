@@ -24,6 +24,9 @@ pub(super) fn size(values: &[Value]) -> usize {
     values.iter().map(Value::size).sum()
 }
 
+/// The number of a value that is no rule's: the `tracestate` of a span.
+const TRACE_STATE: u16 = u16::MAX;
+
 /// A value of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
@@ -62,10 +65,7 @@ impl Value {
         let number = usize::from(raw.number);
         let cut = raw.flags & VALUE_CUT != 0;
         let text = |units: &[u8]| {
-            let units = (units.chunks_exact(2)).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
-            let mut text: String = char::decode_utf16(units)
-                .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
-                .collect();
+            let mut text = decoded(units);
             if cut {
                 text.push('…');
             }
@@ -74,6 +74,7 @@ impl Value {
         Value {
             name: match names.get(number) {
                 Some(name) => Arc::clone(name),
+                None if raw.number == TRACE_STATE => "tracestate".into(),
                 None => format!("value {number}").into(),
             },
             number: raw.number,
@@ -101,6 +102,11 @@ impl Value {
             _ => 0,
         };
         size_of::<Value>() + text
+    }
+
+    /// Whether it is the `tracestate` of a span, and of no rule.
+    pub fn is_trace_state(&self) -> bool {
+        self.number == TRACE_STATE && &*self.name == "tracestate"
     }
 
     /// The value as text: what `--where` looks at.
@@ -150,6 +156,20 @@ impl Value {
             Data::Text(_) | Data::Object(_) | Data::Missing(_)
         )
     }
+}
+
+/// A text of UTF-16 units.
+fn decoded(units: &[u8]) -> String {
+    let units = units.as_chunks::<2>().0;
+    // Most are of ASCII alone.
+    if units.iter().all(|[low, high]| low.is_ascii() && *high == 0) {
+        let bytes: Vec<u8> = units.iter().map(|[low, _]| *low).collect();
+        return String::from_utf8(bytes).expect("it is ASCII");
+    }
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
+    let all = char::decode_utf16(units);
+    all.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
 }
 
 /// The double with the shortest text of a float: 0.1 for 0.1.

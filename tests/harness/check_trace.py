@@ -354,7 +354,7 @@ def read_thread(trace, thread, segments):
             of_call = of_call | waiting.pop((method, True), {})
         if of_call:
             names = trace.value_names.get(method, [])
-            named = {(names[n] if n < len(names) else f"value {n}"): of_call[n] for n in sorted(of_call)}
+            named = {(names[n] if n < len(names) else "tracestate" if n == 0xFFFF else f"value {n}"): of_call[n] for n in sorted(of_call)}
             trace.values[method, json.dumps(named)] += 1
 
     for before, number in zip([None, *numbers], numbers):

@@ -83,6 +83,9 @@ def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=8, 
     spans = collected(trace, folder, "--min", "0")
     ids = collections.Counter(span["spanId"] for span in spans)
     score.check(f"{name}: each span comes once", spans and max(ids.values()) == 1, f"{len(spans)} spans")
+    told = [otlp.attributes(event) for span in spans for event in span.get("events", []) if span["name"] == "SELECT broken"]
+    stacks = [event.get("exception.stacktrace", "") for event in told]
+    score.check(f"{name}: what a query failed with has its stack trace", stacks and all("Pool" in stack for stack in stacks), str(told)[:300])
     all_ = trees(spans)
     text = [text for _, text in all_]
     count = count or REQUESTS
@@ -105,6 +108,33 @@ REQUESTS = 300
 DOTNET_REQUESTS = 360
 
 
+IN = {
+    "b3": ["b3", "463ac35c9f6413ad48485a3953bb6124-a2fb4a1d1a96d312-1"],
+    "b3multi": ["X-B3-TraceId", "463ac35c9f6413ad48485a3953bb6124", "X-B3-SpanId", "a2fb4a1d1a96d312", "X-B3-Sampled", "1"],
+    "jaeger": ["uber-trace-id", "463ac35c9f6413ad48485a3953bb6124:a2fb4a1d1a96d312:0:1"],
+    "xray": ["X-Amzn-Trace-Id", "Root=1-463ac35c-9f6413ad48485a3953bb6124;Parent=a2fb4a1d1a96d312;Sampled=1"],
+}
+
+
+def exchanged(score, name, command, folder, environment=None):
+    """A request comes in by other headers than W3C's, and asks another service by the same: one trace of one parent."""
+    trace = folder / "run.wtrace"
+    for propagators, headers in IN.items():
+        lines = "\r\n".join(f"{key}: {value}" for key, value in zip(headers[::2], headers[1::2]))
+        arguments = [] if environment else [0, *headers]
+        environ = {**(environment or {}), **values.environment(trace), "OTEL_PROPAGATORS": propagators, "ASKED_WITH": lines}
+        done = run([*command, *arguments], check=False, env=environ)
+        spans = collected(trace, folder, "--min", "0") if done.returncode == 0 else []
+        ids = {span["spanId"]: span for span in spans}
+        entries = [span for span in spans if KINDS[span["kind"]] == "server"]
+        parents = {KINDS[ids[span["parentSpanId"]]["kind"]] if span["parentSpanId"] in ids else span["parentSpanId"] for span in entries}
+        score.check(
+            f"{name}: {propagators} comes in, and goes out",
+            len(entries) == 2 and parents == {"a2fb4a1d1a96d312", "client"} and {span["traceId"] for span in spans} == {"463ac35c9f6413ad48485a3953bb6124"},
+            done.stdout + done.stderr[-600:] + str(parents),
+        )
+
+
 def classes(folder, tasks):
     """The program, with its tasks as lambdas or as objects."""
     bin_, out = oldest_jdk() / "bin", fresh(folder / tasks)
@@ -125,6 +155,8 @@ def java(score, folder):
             done = run([home / "bin/java", "-Xverify:all", "-cp", woven, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
             score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, plain), done.stdout + done.stderr[-600:])
             judged(score, name, trace, folder)
+        if tasks == "objects":
+            exchanged(score, "java", [oldest_jdk() / "bin/java", "-cp", woven, "app.Requests"], folder)
 
 
 def dex(score, folder):
@@ -135,6 +167,7 @@ def dex(score, folder):
     done = run([oldest_jdk() / "bin/java", "-Xverify:all", "-cp", path, "app.Requests", REQUESTS], check=False, env=values.environment(trace))
     score.check("dex: it runs", done.returncode == 0, done.stdout + done.stderr[-600:])
     judged(score, "dex", trace, folder)
+    exchanged(score, "dex", [oldest_jdk() / "bin/java", "-cp", path, "app.Requests"], folder)
 
 
 def dotnet_(score, folder):
@@ -150,6 +183,7 @@ def dotnet_(score, folder):
         done = run([*host, woven / "app.exe", *args], check=False, env=values.environment(trace))
         score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
         judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 10, ["/timer/"] if name == "Mono" else [])
+        exchanged(score, name, [*host, woven / "app.exe"], folder)
 
 
 
@@ -272,7 +306,9 @@ def aspnet(score, folder):
     expected = (SOURCES / "expected_aspnet.txt").read_text().strip().split("\n\n")
     score.check("aspnet: the spans of each request", text == expected, f"{len(text)} trees, see {folder / 'aspnet.txt'}")
     score.check("aspnet: no secret is told", b"geheim" not in trace.read_bytes(), "")
-    told = json.loads(run([weave_binary(), "report", trace, "--requests", "--json"]).stdout)
+    trace.rename(folder / "first.wtrace")
+    exchanged(score, "aspnet", [found.dotnet, woven / "web.dll"], folder, environment)
+    told = json.loads(run([weave_binary(), "report", folder / "first.wtrace", "--requests", "--json"]).stdout)
     names = {row["name"]: row["errors"] for row in told["requests"]}
     score.check("aspnet: the report's requests", names == {"GET /orders/{id:int}": 0, "GET /price/{id:int}": 0, "GET /boom": 1, "GET": 0}, str(names))
 

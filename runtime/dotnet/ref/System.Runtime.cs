@@ -311,6 +311,13 @@ namespace System.Collections.Generic
         new T Current { get; }
     }
 
+#if NET8_0_OR_GREATER
+    public interface IReadOnlyCollection<out T> : IEnumerable<T>
+    {
+        int Count { get; }
+    }
+#endif
+
     public interface IEnumerable<out T> : IEnumerable
     {
         new IEnumerator<T> GetEnumerator();

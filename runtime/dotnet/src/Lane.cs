@@ -336,6 +336,7 @@ namespace Weave.Runtime
         internal void Begin(Span span, int id, long now)
         {
             Between(Format.Enter, id, now);
+            State(span, id);
             Slow(Format.Enter, id, now, Plain, 0, null, span.Begun());
             span.Segment = segment;
         }
@@ -344,8 +345,18 @@ namespace Weave.Runtime
         internal void Begin(Span span, int id, long now, long call)
         {
             Between(Format.Enter, id, now);
+            State(span, id);
             Slow(Format.Enter, id, now, Format.First, call, null, span.Begun());
             span.Segment = segment;
+        }
+
+        /// <summary>What came in beside a span's parent, in front of its begin.</summary>
+        private void State(Span span, int id)
+        {
+            if (span.State != null)
+            {
+                Value(span.State, Format.Text, Span.StatePlace, Span.LongestState, null, id);
+            }
         }
 
         /// <summary>A span begins that is no call of the thread.</summary>

@@ -194,7 +194,7 @@ namespace Weave.Runtime
                 : Is(value, "off") ? "" : System.IO.Path.GetFullPath(Fill(value, Host.Pid()));
         }
 
-        private static bool Is(string value, string word)
+        internal static bool Is(string value, string word)
         {
             return string.Equals(value, word, StringComparison.OrdinalIgnoreCase);
         }
@@ -210,6 +210,23 @@ namespace Weave.Runtime
         internal static string Masks()
         {
             return Get("weave.trace.mask");
+        }
+
+        /// <summary>By which headers contexts come and go, as OpenTelemetry's libraries are told, too; or null.</summary>
+        internal static string Propagators()
+        {
+            return Get("otel.propagators");
+        }
+
+        /// <summary>Which traces are recorded, in the same way; and a number of its own.</summary>
+        internal static string Sampler()
+        {
+            return Get("otel.traces.sampler");
+        }
+
+        internal static string SamplerArgument()
+        {
+            return Get("otel.traces.sampler.arg");
         }
 
         private static string Get(string key)

@@ -110,6 +110,10 @@ namespace Weave.Runtime
             return false;
         }
 
+        /// <summary>A value of this number is no rule's: it is the span's <c>tracestate</c>.</summary>
+        internal const int StatePlace = unchecked((int)0xFFFF0000);
+        internal const int LongestState = 512;
+
         /// <summary>The SPAN escape of the call that it is.</summary>
         internal long[] Begun()
         {
@@ -136,12 +140,17 @@ namespace Weave.Runtime
         /// <summary>As others read it (W3C Trace Context, 3.2).</summary>
         internal string Traceparent()
         {
+            return Traceparent(TraceHigh, TraceLow, Id, flags);
+        }
+
+        internal static string Traceparent(long traceHigh, long traceLow, long id, int flags)
+        {
             var text = new char[55];
             text[0] = text[1] = '0';
             text[2] = text[35] = text[52] = '-';
-            Hex(TraceHigh, 16, text, 3);
-            Hex(TraceLow, 16, text, 19);
-            Hex(Id, 16, text, 36);
+            Hex(traceHigh, 16, text, 3);
+            Hex(traceLow, 16, text, 19);
+            Hex(id, 16, text, 36);
             Hex(flags & 0xFF, 2, text, 53);
             return new string(text);
         }

@@ -23,9 +23,8 @@ namespace Weave.Runtime
         /// <summary>The call has returned, and its span goes on until its task is complete. <see cref="Modes.IsRecorded"/> holds of the first.</summary>
         private const int Staying = 13;
         private const int QuietlyStaying = 15;
-        /// <summary>Which header <see cref="Header"/> gives.</summary>
-        private const int Tracestate = 1;
-        private const int Baggage = 2;
+        /// <summary>A header's name where none is meant.</summary>
+        private const string NoHeader = "traceparent";
 
         /// <summary>Made with the first span: a program without any has no such thing, and its threads are not told of anything.</summary>
         private sealed class Flow : Contexts
@@ -56,10 +55,10 @@ namespace Weave.Runtime
 
         /// <summary>
         /// Whether a call of the method <paramref name="id"/> is recorded. <c>rules</c> is what the rules say of switching, as for
-        /// <see cref="Switched"/>; <c>once</c> is a word, or null: inside a call of this word no other is recorded. The last texts are the headers
-        /// that came in with the call, or null: where they say that their trace is not recorded, nothing below is.
+        /// <see cref="Switched"/>; <c>once</c> is a word, or null: inside a call of this word no other is recorded. <c>came</c> are the
+        /// headers that came in with the call (<see cref="Came"/>), or null: where they say that their trace is not recorded, nothing below is.
         /// </summary>
-        public static int Decide(int rules, string once, string traceparent, string tracestate, string baggage, int id)
+        public static int Decide(int rules, string once, object came, int id)
         {
             int state = Switched.Decide(rules, id);
             if (state != Modes.Recorded)
@@ -74,7 +73,11 @@ namespace Weave.Runtime
                 {
                     return Modes.Nothing;
                 }
-                Parent from = Parent.Of(traceparent, tracestate, baggage) ?? Ambient.Around(around);
+                Parent from = (came == null ? null : Sampler.Set.Decided(Propagators.Set.Parent(came))) ?? Ambient.Around(around);
+                if (from == null && around == null && Sampler.Set.Draws)
+                {
+                    from = Sampler.Set.Root(lane.NewIds());
+                }
                 bool quiet = from == null ? around != null && !around.IsRecorded : (from.Flags & Span.Sampled) == 0;
                 if (quiet && from == null)
                 {
@@ -197,18 +200,63 @@ namespace Weave.Runtime
             End(state, id);
         }
 
-        /// <summary>
-        /// What goes out with a request to another service: <c>which</c> is 0 for <c>traceparent</c>, 1 for <c>tracestate</c>, 2 for
-        /// <c>baggage</c>. Null where there is nothing to send.
-        /// </summary>
-        public static string Header(int which)
+        /// <summary>The name of a header of a request that came in; null where no more are asked for.</summary>
+        public static string Asks(int which)
         {
-            Span span = ToSend();
-            if (span == null)
+            try
+            {
+                return Switch.On ? Propagators.Set.Asked(which) : null;
+            }
+            catch (Exception)
             {
                 return null;
             }
-            return which == Tracestate ? span.State : which == Baggage ? span.Baggage : span.Traceparent();
+        }
+
+        /// <summary>The same for what is asked in any case.</summary>
+        public static string AsksAgain(int which)
+        {
+            return Asks(which) ?? NoHeader;
+        }
+
+        /// <summary>What such a header says, or null, beside those <paramref name="before"/>.</summary>
+        public static object Came(object before, int which, string value)
+        {
+            try
+            {
+                return value == null || !Switch.On ? before : Propagators.Set.Came(before, which, value);
+            }
+            catch (Exception)
+            {
+                return before;
+            }
+        }
+
+        /// <summary>The name of a header that goes out with a request to another service.</summary>
+        public static string Sends(int which)
+        {
+            try
+            {
+                return Switch.On ? Propagators.Set.Sent(which) ?? NoHeader : NoHeader;
+            }
+            catch (Exception)
+            {
+                return NoHeader;
+            }
+        }
+
+        /// <summary>What it says; null where there is nothing to send.</summary>
+        public static string Header(int which)
+        {
+            try
+            {
+                Span span = ToSend();
+                return span == null ? null : Propagators.Set.Value(which, span);
+            }
+            catch (Exception)
+            {
+                return null;
+            }
         }
 
         /// <summary>The id of the current trace in hexadecimal digits, or null.</summary>

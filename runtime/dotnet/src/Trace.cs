@@ -186,7 +186,7 @@ namespace Weave.Runtime
                     + " (%p or %t in WEAVE_TRACE keep runs apart)";
                 // What is not wrong is told in the trace: a program's error stream may be read by another.
                 store.Header.SetNotes(Lines("", settings.LimitNote, renamed));
-                return Lines("weave: ", settings.Complaint, Secrets.Complaint, trouble);
+                return Lines("weave: ", settings.Complaint, Secrets.Complaint, Propagators.Set.Complaint, Sampler.Set.Complaint, trouble);
             }
             catch (Exception e)
             {

@@ -59,6 +59,84 @@ public static class Programs
         Calls(1);
     }
 
+    /// <summary>How many of 1,000 traces that begin are recorded, and whether what goes out says so; then what becomes of those that come in.</summary>
+    private static void Sampler()
+    {
+        int taken = 0;
+        bool sound = true;
+        for (int i = 0; i < 1000; i++)
+        {
+            int state = Spans.Decide(0, null, null, 7);
+            Spans.Begin(state, 2, null, 7);
+            bool isTaken = Spans.Header(0).EndsWith("-03", StringComparison.Ordinal);
+            string share = Spans.Header(1);
+            // The id alone decides (56 bits of it), as in any other process.
+            string last = Spans.TraceId().Substring(18);
+            sound &= share == null || isTaken && string.CompareOrdinal(last, (share.Substring(6) + "00000000000000").Substring(0, 14)) >= 0;
+            int inner = Spans.Decide(0, null, null, 8);
+            sound &= inner == 0 != isTaken;
+            Spans.Begin(inner, 1, null, 8);
+            sound &= Spans.Header(0).EndsWith(isTaken ? "-03" : "-02", StringComparison.Ordinal) && share == Spans.Header(1);
+            Spans.Exit(inner, 8);
+            Spans.Exit(state, 7);
+            taken += isTaken ? 1 : 0;
+        }
+        Console.WriteLine(taken + (sound ? " sound" : " unsound"));
+        foreach (string line in File.ReadAllLines("cases"))
+        {
+            int state = Spans.Decide(0, null, Spans.Came(null, 0, line.Substring(line.IndexOf('=') + 1)), 7);
+            Spans.Begin(state, 2, null, 7);
+            Console.WriteLine(Spans.Header(0).Substring(54));
+            Spans.Exit(state, 7);
+        }
+    }
+
+    /// <summary>Spans below headers that come in, a line of the file each (<c>name=value; name=value</c>): says what goes out from them.</summary>
+    private static void Propagators()
+    {
+        foreach (string line in File.ReadAllLines("cases"))
+        {
+            var given = new Dictionary<string, string>();
+            foreach (string header in line.Split(new[] { "; " }, StringSplitOptions.RemoveEmptyEntries))
+            {
+                given[header.Substring(0, header.IndexOf('='))] = header.Substring(header.IndexOf('=') + 1);
+            }
+            object came = null;
+            for (int i = 0; i < 10; i++)
+            {
+                string name = Spans.Asks(i);
+                string value;
+                came = Spans.Came(came, i, name != null && given.TryGetValue(name, out value) ? value : null);
+                if (Spans.AsksAgain(i) != (name ?? "traceparent"))
+                {
+                    throw new InvalidOperationException("asked again");
+                }
+            }
+            int state = Spans.Decide(0, null, came, 7);
+            Spans.Begin(state, 2, null, 7);
+            var sent = new List<string>();
+            for (int i = 0; i < 10; i++)
+            {
+                if (Spans.Header(i) != null)
+                {
+                    sent.Add(Spans.Sends(i) + "=" + Spans.Header(i));
+                }
+            }
+            string trace = Spans.TraceId();
+            string said = string.Join("; ", sent.ToArray()).Replace(Spans.SpanId(), "*");
+            if (!line.Replace("-", "").Contains(trace.TrimStart('0')))
+            {
+                said = said.Replace(trace, "new").Replace(trace.Substring(0, 8) + "-" + trace.Substring(8), "new");
+            }
+            Console.WriteLine(said);
+            Spans.Exit(state, 7);
+            if (Spans.TraceId() != null)
+            {
+                throw new InvalidOperationException("a context is left");
+            }
+        }
+    }
+
     /// <summary>So many calls of each of three methods that are only counted.</summary>
     private static void Counted(int n)
     {

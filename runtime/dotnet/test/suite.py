@@ -687,6 +687,46 @@ def test_settings(folder):
         equal(f'weave: weave.trace.limit: "{limit}" is not a size such as 512m; 1g is used\n', err, "message")
 
 
+def test_propagators(folder):
+    cases = {}
+    for line in (pathlib.Path(__file__).resolve().parents[3] / "tests/programs/requests/propagators.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            setting, given, sent = re.split(r" \|(?: |$)", line)
+            cases.setdefault(setting, []).append((given, sent))
+    for setting, own in cases.items():
+        (folder / "cases").write_text("".join(given + "\n" for given, _ in own))
+        wrong = 'weave: OTEL_PROPAGATORS: "zipkin" is not tracecontext, baggage, b3, b3multi, jaeger, xray or none; it is left out\n'
+        process = start(folder, "Propagators", OTEL_PROPAGATORS=None if setting == "default" else setting)
+        out, err = process.communicate(timeout=200)
+        equal(wrong if "zipkin" in setting else "", err, "error stream")
+        equal("".join(sent + "\n" for _, sent in own) + "done\n", out, setting)
+        again(folder)
+
+
+def test_sampler(folder):
+    """Roots are drawn by their trace's id, in this process and in any other, and what came in goes by its sender."""
+    given = "traceparent=00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-0"
+    for sampler, argument, count, sampled, not_sampled, message in (
+        ("parentbased_traceidratio", 0.25, 250, "1", "0", ""),
+        ("PARENTBASED_TRACEIDRATIO", 0, 0, "1", "0", ""),
+        ("parentbased_always_off", None, 0, "1", "0", ""),
+        ("always_off", None, 0, "0", "0", ""),
+        ("always_on", None, 1000, "1", "1", ""),
+        ("traceidratio", 0.9, 900, "0", "0", ""),
+        ("traceidratio", "1e3", 1000, "1", "1", 'weave: OTEL_TRACES_SAMPLER_ARG: "1e3" is not a number from 0 to 1; 1 is used\n'),
+        ("jaeger_remote", None, 1000, "1", "0", 'weave: OTEL_TRACES_SAMPLER: "jaeger_remote" is not always_on, always_off or traceidratio, nor '
+         "parentbased_ and one of these; parentbased_always_on is used\n"),
+    ):
+        (folder / "cases").write_text(f"{given}1\n{given}0\n")
+        process = start(folder, "Sampler", OTEL_TRACES_SAMPLER=sampler, OTEL_TRACES_SAMPLER_ARG=argument)
+        out, err = process.communicate(timeout=200)
+        equal(message, err, "error stream")
+        taken, *came, _ = out.splitlines()
+        assert abs(int(taken.split()[0]) - count) < 80 and taken.endswith(" sound"), f"{sampler}: {taken}"
+        equal([sampled, not_sampled], came, sampler)
+        again(folder)
+
+
 def test_off(folder):
     equal("", finish(folder, "NoThreadLeft", WEAVE_TRACE="OFF"), "error stream")
     equal([], traces(folder), "no file")

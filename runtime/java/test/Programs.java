@@ -17,6 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 import weave.runtime.Access;
 import weave.runtime.Guard;
 import weave.runtime.Hooks;
+import weave.runtime.Spans;
 import weave.runtime.Switched;
 import weave.runtime.Values;
 
@@ -248,6 +249,72 @@ public final class Programs {
         counted(7);
         for (Thread t : all) {
             t.join();
+        }
+    }
+
+    /** How many of 1,000 traces that begin are recorded, and whether what goes out from them says so; then what becomes of those that come in. */
+    static void sampler() throws Exception {
+        int taken = 0;
+        boolean sound = true;
+        for (int i = 0; i < 1_000; i++) {
+            int state = Spans.decide(0, null, null, 7);
+            Spans.begin(state, 2, null, 7);
+            boolean isTaken = Spans.header(0).endsWith("-03");
+            String share = Spans.header(1);
+            // The id alone decides (56 bits of it), as in any other process.
+            String last = Spans.traceId().substring(18);
+            sound &= share == null || isTaken && last.compareTo((share.substring(6) + "00000000000000").substring(0, 14)) >= 0;
+            int inner = Spans.decide(0, null, null, 8);
+            sound &= (inner == 0) != isTaken;
+            Spans.begin(inner, 1, null, 8);
+            sound &= Spans.header(0).endsWith(isTaken ? "-03" : "-02") && java.util.Objects.equals(share, Spans.header(1));
+            Spans.exit(inner, 8);
+            Spans.exit(state, 7);
+            taken += isTaken ? 1 : 0;
+        }
+        System.out.println(taken + (sound ? " sound" : " unsound"));
+        for (String line : java.nio.file.Files.readAllLines(java.nio.file.Path.of("cases"))) {
+            int state = Spans.decide(0, null, Spans.came(null, 0, line.substring(line.indexOf('=') + 1)), 7);
+            Spans.begin(state, 2, null, 7);
+            System.out.println(Spans.header(0).substring(54));
+            Spans.exit(state, 7);
+        }
+    }
+
+    /** Spans below headers that come in, a line of the file each ({@code name=value; name=value}): says what goes out from them. */
+    static void propagators() throws Exception {
+        for (String line : java.nio.file.Files.readAllLines(java.nio.file.Path.of("cases"))) {
+            java.util.Map<String, String> in = new java.util.HashMap<>();
+            for (String header : line.split("; ")) {
+                in.put(header.replaceFirst("=.*", ""), header.replaceFirst("^[^=]*=", ""));
+            }
+            Object came = null;
+            for (int i = 0; i < 10; i++) {
+                String name = Spans.asks(i);
+                came = Spans.came(came, i, name == null ? null : in.get(name));
+                if (!Spans.asksAgain(i).equals(name == null ? "traceparent" : name)) {
+                    throw new AssertionError("asked again");
+                }
+            }
+            int state = Spans.decide(0, null, came, 7);
+            Spans.begin(state, 2, null, 7);
+            List<String> out = new ArrayList<>();
+            for (int i = 0; i < 10; i++) {
+                if (Spans.header(i) != null) {
+                    out.add(Spans.sends(i) + "=" + Spans.header(i));
+                }
+            }
+            String trace = Spans.traceId();
+            boolean isNew = !line.replace("-", "").contains(trace.replaceFirst("^0+", ""));
+            String said = String.join("; ", out).replace(Spans.spanId(), "*");
+            if (isNew) {
+                said = said.replace(trace, "new").replace(trace.substring(0, 8) + "-" + trace.substring(8), "new");
+            }
+            System.out.println(said);
+            Spans.exit(state, 7);
+            if (Spans.traceId() != null) {
+                throw new AssertionError("a context is left");
+            }
         }
     }
 

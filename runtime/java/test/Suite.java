@@ -62,6 +62,8 @@ public final class Suite {
         test("settings", Suite::settings);
         test("texts of requests", Suite::requestTexts);
         test("off", Suite::off);
+        test("propagators", Suite::propagators);
+        test("sampler", Suite::sampler);
         test("android", Suite::android);
         test("kill -9 at rest", Suite::killed);
         test("kill -9 at work", Suite::killedAtWork);
@@ -726,6 +728,59 @@ public final class Suite {
             Files.delete(folder.resolve("t.wtrace"));
             r = finish(folder, command(folder, "one", "-Dweave.trace.limit=" + limit));
             equal("weave: weave.trace.limit: \"" + limit + "\" is not a size such as 512m; 1g is used\n", r.err, "message");
+        }
+    }
+
+    private static void propagators(Path folder) throws Exception {
+        java.util.Map<String, List<String[]>> cases = new java.util.LinkedHashMap<>();
+        for (String line : Files.readAllLines(Path.of("../../tests/programs/requests/propagators.txt"))) {
+            String[] parts = line.split(" \\|(?: |$)", -1);
+            if (!line.startsWith("#")) {
+                cases.computeIfAbsent(parts[0], key -> new ArrayList<>()).add(parts);
+            }
+        }
+        for (String setting : cases.keySet()) {
+            List<String[]> own = cases.get(setting);
+            Files.write(folder.resolve("cases"), own.stream().map(parts -> parts[1]).toList());
+            ProcessBuilder b = command(folder, "propagators");
+            if (!setting.equals("default")) {
+                b.environment().put("OTEL_PROPAGATORS", setting);
+            }
+            Result r = finish(folder, b);
+            String wrong = "weave: OTEL_PROPAGATORS: \"zipkin\" is not tracecontext, baggage, b3, b3multi, jaeger, xray or none; it is left out\n";
+            equal(setting.contains("zipkin") ? wrong : "", r.err, "error stream");
+            equal(String.join("\n", own.stream().map(parts -> parts[2]).toList()) + "\ndone\n", r.out, setting);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    /** Roots are drawn by their trace's id, in this process and in any other, and what came in goes by its sender. */
+    private static void sampler(Path folder) throws Exception {
+        String in = "traceparent=00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-0";
+        String[][] cases = {
+            {"parentbased_traceidratio", "0.25", "250", "1", "0", ""},
+            {"PARENTBASED_TRACEIDRATIO", "0", "0", "1", "0", ""},
+            {"parentbased_always_off", null, "0", "1", "0", ""},
+            {"always_off", null, "0", "0", "0", ""},
+            {"always_on", null, "1000", "1", "1", ""},
+            {"traceidratio", "0.9", "900", "0", "0", ""},
+            {"traceidratio", "1e3", "1000", "1", "1", "weave: OTEL_TRACES_SAMPLER_ARG: \"1e3\" is not a number from 0 to 1; 1 is used\n"},
+            {"jaeger_remote", null, "1000", "1", "0", "weave: OTEL_TRACES_SAMPLER: \"jaeger_remote\" is not always_on, always_off or "
+                + "traceidratio, nor parentbased_ and one of these; parentbased_always_on is used\n"},
+        };
+        for (String[] one : cases) {
+            Files.write(folder.resolve("cases"), List.of(in + "1", in + "0"));
+            ProcessBuilder b = command(folder, "sampler");
+            b.environment().put("OTEL_TRACES_SAMPLER", one[0]);
+            if (one[1] != null) {
+                b.environment().put("OTEL_TRACES_SAMPLER_ARG", one[1]);
+            }
+            Result r = finish(folder, b);
+            equal(one[5], r.err, "error stream");
+            String[] lines = r.out.split("\n");
+            check(Math.abs(Integer.parseInt(lines[0].replaceAll(" .*", "")) - Integer.parseInt(one[2])) < 80 && lines[0].endsWith(" sound"), one[0] + ": " + lines[0]);
+            equal(one[3] + " " + one[4], lines[1] + " " + lines[2], one[0]);
+            Files.delete(folder.resolve("t.wtrace"));
         }
     }
 

@@ -141,8 +141,10 @@ pub(super) struct Binding<'b> {
     follows: bool,
     /// The value at hand is recorded: what of it is known at the start is read there, by these calls.
     pub(super) early: Option<Early>,
-    /// The chain at hand sends a header: where its value is kept.
-    pub(super) sent: Option<u16>,
+    /// What links of the chain at hand take beside constants: where these texts are kept. Where one is null, the chain ends.
+    pub(super) taken: Vec<u16>,
+    /// Its last link is called for what it does.
+    pub(super) sends: bool,
 }
 
 /// What of a value that is known at the end is read at the start.
@@ -620,8 +622,8 @@ fn is_streamed_function(name: &str) -> bool {
     name.is_some_and(|name| !NO_STREAMED.iter().any(|odd| name.starts_with(odd)))
 }
 
-/// The headers by which contexts go from process to process: W3C Trace Context and Baggage.
-const HEADERS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+/// How many headers the hook library asks for and sends at most: as many as all of its propagators have.
+const HEADERS: i64 = 10;
 
 /// What a free word stands for.
 fn replace(operands: &mut [HookOperand], free: &str, word: &Word) {
@@ -664,7 +666,8 @@ impl<'b> Binding<'b> {
             chains: Vec::new(),
             follows,
             early: None,
-            sent: None,
+            taken: Vec::new(),
+            sends: false,
         }
     }
 
@@ -1387,21 +1390,21 @@ impl<'b> Binding<'b> {
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
-        let [parent, others, baggage] = self.extracted(aspects, records, keep)?;
+        let came = self.extracted(aspects, records, keep)?;
         let decide = match self.binder.target.language() {
             Language::Java => "decide",
             Language::CSharp => "Decide",
         };
-        let decide = self.of_library(SPANS, decide, &(0..0), 6);
+        let decide = self.of_library(SPANS, decide, &(0..0), 4);
         let says = Meant::Constant(Word::Int(says.into()));
         let once = || match &*rule.once {
             "" => Meant::Nothing,
             word => Meant::Constant(Word::Text(word.to_owned())),
         };
         let kept = self.kept(aspects, records, keep)?;
-        let mut incoming = vec![says, once(), parent, others, baggage, id()];
+        let mut incoming = vec![says, once(), came, id()];
         if let Some((kept, _)) = &kept {
-            incoming.insert(5, kept.clone());
+            incoming.insert(3, kept.clone());
         }
         let mut call = self.call_with(&decide, &incoming, keep)?;
         let state = records.state(keep);
@@ -1479,38 +1482,74 @@ impl<'b> Binding<'b> {
         Ok(())
     }
 
-    /// The headers that came in with a request.
+    /// What came in with a request: the hook library says which headers it asks for, and gets each.
     fn extracted(
         &mut self,
         aspects: &[Meets<'_>],
         records: &mut Records,
         keep: &mut Keep,
-    ) -> Result<[Meant; 3], Misfit> {
-        let mut headers = [Meant::Nothing, Meant::Nothing, Meant::Nothing];
+    ) -> Result<Meant, Misfit> {
         let of = |own: &OwnHooks| own.context.as_ref()?.extract.clone();
         let found = aspects
             .iter()
             .find_map(|&aspect| Some((aspect, of(aspect.2)?)));
         let Some((aspect, extract)) = found else {
-            return Ok(headers);
+            return Ok(Meant::Nothing);
         };
+        let is_chain = !matches!(extract.value, Recorded::Call(_));
+        let [asks, came] = match (self.binder.target.language(), is_chain) {
+            (Language::Java, true) => ["asks", "came"],
+            // A static method cannot be left out: it is asked for the first once more.
+            (Language::Java, false) => ["asksAgain", "came"],
+            (Language::CSharp, true) => ["Asks", "Came"],
+            (Language::CSharp, false) => ["AsksAgain", "Came"],
+        };
+        let place = extract.span.clone();
         let mut binding = Binding::new(self.binder, self.subject, aspect, false);
-        for (header, name) in headers.iter_mut().zip(HEADERS) {
+        let mut so_far = Meant::Nothing;
+        for which in 0..HEADERS {
+            let which = Meant::Constant(Word::Int(which));
+            let asks = binding.of_library(SPANS, asks, &place, 1);
+            let (call, name) = binding.kept_text(&asks, std::slice::from_ref(&which), keep)?;
+            records.enter.made.push(call);
             let mut written = extract.clone();
-            let name = Word::Text(name.to_owned());
-            let operands = written.value.operands_mut();
-            replace(operands, "name", &name);
-            for operand in operands {
+            binding.taken = vec![name];
+            for operand in written.value.operands_mut() {
+                let word = Word::Kept(name);
+                replace(std::slice::from_mut(operand), "name", &word);
                 operand.each_argument(&mut |argument| {
-                    replace(std::slice::from_mut(argument), "name", &name);
+                    replace(std::slice::from_mut(argument), "name", &word);
                 });
             }
-            *header = binding.evaluated(&written, &mut records.enter.made, keep)?;
+            let header = binding.evaluated(&written, &mut records.enter.made, keep)?;
+            let came = binding.of_library(SPANS, came, &place, 3);
+            let mut call = binding.call_with(&came, &[so_far, which, header], keep)?;
+            let ty = call.hook.result.clone();
+            let state = keep.state(ty.clone());
+            call.dest = Dest::State(state);
+            records.enter.made.push(call);
+            so_far = Meant::Value(Value {
+                source: Source::State(state),
+                ty,
+            });
         }
-        Ok(headers)
+        Ok(so_far)
     }
 
-    /// What sends the context with a request, once it is known.
+    /// A call of the hook library that gives a text, and where that is kept.
+    fn kept_text(
+        &mut self,
+        written: &OwnHook,
+        meant: &[Meant],
+        keep: &mut Keep,
+    ) -> Result<(Call, u16), Misfit> {
+        let mut call = self.call_with(written, meant, keep)?;
+        let place = keep.state(self.string());
+        call.dest = Dest::State(place);
+        Ok((call, place))
+    }
+
+    /// What sends the context with a request, once it is known: the hook library says which headers.
     fn injected(
         &mut self,
         aspects: &[Meets<'_>],
@@ -1521,21 +1560,24 @@ impl<'b> Binding<'b> {
         let all = aspects
             .iter()
             .filter_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        let [sends, header] = match self.binder.target.language() {
+            Language::Java => ["sends", "header"],
+            Language::CSharp => ["Sends", "Header"],
+        };
         for (aspect, inject) in all.collect::<Vec<_>>() {
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
-            for (which, name) in HEADERS.into_iter().enumerate() {
-                let header = match binding.binder.target.language() {
-                    Language::Java => "header",
-                    Language::CSharp => "Header",
-                };
-                let header = binding.of_library(SPANS, header, inject.place(), 1);
-                let which = Meant::Constant(Word::Int(which as i64));
-                let mut header = binding.call_with(&header, &[which], keep)?;
-                let place = keep.state(binding.string());
-                header.dest = Dest::State(place);
-                header.role = Role::Switch;
-                records.enter.sent.push(header);
-                let (name, value) = (Word::Text(name.to_owned()), Word::Kept(place));
+            for which in 0..HEADERS {
+                let which = [Meant::Constant(Word::Int(which))];
+                let mut places = [0; 2];
+                for (place, method) in places.iter_mut().zip([sends, header]) {
+                    let written = binding.of_library(SPANS, method, inject.place(), 1);
+                    let (mut call, kept) = binding.kept_text(&written, &which, keep)?;
+                    call.role = Role::Switch;
+                    records.enter.sent.push(call);
+                    *place = kept;
+                }
+                let [name, value] = places.map(Word::Kept);
+                binding.taken = places.to_vec();
                 let call = match inject.clone() {
                     Inject::Call(mut written) => {
                         let operands = &mut written.call.operands;
@@ -1544,7 +1586,7 @@ impl<'b> Binding<'b> {
                         binding.hook(&written, 0, keep)?
                     }
                     Inject::Chain(mut written) => {
-                        binding.sent = Some(place);
+                        binding.sends = true;
                         for operand in written.value.operands_mut() {
                             operand.each_argument(&mut |argument| {
                                 let argument = std::slice::from_mut(argument);

@@ -207,6 +207,8 @@ impl fmt::Display for ConstantValue {
             ConstantValue::Double(bits) => write!(f, "{}", f64::from_bits(*bits)),
             ConstantValue::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
             ConstantValue::Null => f.write_str("null"),
+            // A header's, as rules call them.
+            ConstantValue::Taken(0) => f.write_str("name"),
             ConstantValue::Taken(_) => f.write_str("value"),
         }
     }
@@ -574,7 +576,15 @@ impl Bound {
                 (Role::Switch, _) => {}
                 (Role::Hold, _) => all.extend(call.shown_hold()),
                 (_, Dest::State(n)) => made.push((n, call.made(&made))),
-                (Role::Inject, _) => all.push(call.shown_with("inject", &made)),
+                (Role::Inject, _) => {
+                    // Once for all headers that may be sent.
+                    let shown = call.shown_with("inject", &made);
+                    let is_known =
+                        |known: &ShownCall| known.when == "inject" && known.hook == shown.hook;
+                    if !all.iter().any(is_known) {
+                        all.push(shown);
+                    }
+                }
                 _ => all.push(call.shown_record(&self.values, &made)),
             }
         }

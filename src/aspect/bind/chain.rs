@@ -206,7 +206,7 @@ impl<'b> Binding<'b> {
         let mut links: Vec<Link> = Vec::new();
         for (at, member) in members.iter().enumerate() {
             let from = links.last().map_or(&taken, |link| &link.result);
-            let sends = self.sent.is_some() && at + 1 == members.len();
+            let sends = self.sends && at + 1 == members.len();
             let link = self.link(from, member, sends)?;
             links.push(link);
         }
@@ -240,8 +240,9 @@ impl<'b> Binding<'b> {
     ) -> Meant {
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
         let takes_more = links.iter().any(|link| link.taken().next().is_some());
-        // What a link takes that is no constant.
-        let more = self.sent.filter(|_| takes_more).map(|_| self.string());
+        // What links take that is no constant.
+        let more = self.taken.iter().filter(|_| takes_more);
+        let more: Vec<(u16, Ty)> = more.map(|&place| (place, self.string())).collect();
         let names: Vec<String> = links.iter().filter_map(shown_link).collect();
         let hook = Arc::new(Hook {
             // For messages.
@@ -251,7 +252,9 @@ impl<'b> Binding<'b> {
             },
             owner_is_interface: false,
             name: names.join(".").into(),
-            parameters: std::iter::once(taken.clone()).chain(more.clone()).collect(),
+            parameters: std::iter::once(taken.clone())
+                .chain(more.iter().map(|(_, ty)| ty.clone()))
+                .collect(),
             result: result.clone(),
             generics: 0,
             links: links.into(),
@@ -273,7 +276,7 @@ impl<'b> Binding<'b> {
             convert,
             to: taken,
         };
-        let more = (more.into_iter().zip(self.sent)).map(|(ty, place)| Operand {
+        let more = more.into_iter().map(|(place, ty)| Operand {
             source: Source::State(place),
             from: ty.clone(),
             convert: Convert::Same,
@@ -647,11 +650,12 @@ impl<'b> Binding<'b> {
                         to: to.clone(),
                     },
                 ),
-                Word::Kept(_) => {
+                Word::Kept(place) => {
+                    let taken = self.taken.iter().position(|taken| taken == place)?;
                     let (fit, _) = convert(hierarchy, &self.string(), to, &mut Vec::new()).ok()?;
                     fits.push(fit);
                     all.push(Constant {
-                        value: ConstantValue::Taken(0),
+                        value: ConstantValue::Taken(taken as u16),
                         boxed: None,
                         to: to.clone(),
                     });

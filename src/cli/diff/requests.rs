@@ -155,19 +155,7 @@ impl Compared {
     pub fn json(&self, filter: Option<&str>, limit: usize) -> Option<Value> {
         let rows = self.rows(filter);
         let rows = rows.iter().take(limit).map(|of| {
-            let [before, after] = of.sides.map(|row| {
-                row.map(|row| {
-                    json!({
-                        "requests": row.durations.len(),
-                        "errors": row.errors,
-                        "total_ns": row.total(),
-                        "p50_ns": row.quantile(0.5),
-                        "p90_ns": row.quantile(0.9),
-                        "p99_ns": row.quantile(0.99),
-                        "max_ns": row.quantile(1.0),
-                    })
-                })
-            });
+            let [before, after] = of.sides.map(|row| row.map(Row::json));
             json!({ "name": of.name, "before": before, "after": after })
         });
         let rows: Vec<Value> = rows.collect();

@@ -7,7 +7,7 @@ use crate::printable::printable;
 use crate::trace::pattern;
 use crate::trace::requests::{Requests, Row};
 use crate::trace::units::{count, duration};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
 /// Digits of a trace id that tell it from all others of some traces.
@@ -116,19 +116,16 @@ fn rows_json<'r>(rows: impl Iterator<Item = (&'r str, &'r Row)>) -> Value {
         });
         let repeated = (row.repeated.as_ref())
             .map(|repeated| json!({ "text": &*repeated.text, "times": repeated.times }));
-        json!({
-            "name": name,
-            "requests": row.durations.len(),
-            "errors": row.errors,
-            "total_ns": row.total(),
-            "p50_ns": row.quantile(0.5),
-            "p90_ns": row.quantile(0.9),
-            "p99_ns": row.quantile(0.99),
-            "max_ns": row.quantile(1.0),
-            "below": below.collect::<Vec<_>>(),
-            "repeated": repeated,
-            "slowest": row.slowest.map(|(_, trace)| format!("{trace:032x}")),
-        })
+        let more = [
+            ("below", below.collect()),
+            ("repeated", json!(repeated)),
+            ("slowest", json!(row.slowest.map(|(_, trace)| format!("{trace:032x}")))),
+        ];
+        let mut all = Map::new();
+        all.insert("name".to_owned(), json!(name));
+        all.extend(row.json());
+        all.extend(more.map(|(key, value)| (key.to_owned(), value)));
+        Value::Object(all)
     });
     Value::Array(rows.collect())
 }

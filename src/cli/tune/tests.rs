@@ -225,6 +225,26 @@ fn a_target_leaves_out_no_more_than_it_takes() {
 }
 
 #[test]
+fn what_the_program_left_out_itself_is_left_out() {
+    // `risky` was only counted, though exceptions left it, and `slow` left out; `tiny` was only summed up.
+    let decided = |how: u64, id: u64| [how << 32 | 4, 1_000, id];
+    let words = [decided(2, 6), decided(4, 5), decided(1, 2)].concat();
+    let chunk = words.into_iter().fold(Chunk::new(5, 0, 0, 0), Chunk::word);
+    let trace = [busy(), chunk.bytes()].concat();
+    let rules = "version = 1\n[[aspect]]\nmatch = { type = \"**\" }\n";
+    let (_, result, file) = run_on(&trace, "--from-auto --write FILE", None, Some(rules));
+    assert_eq!(result.unwrap(), DONE);
+    let file = file.unwrap();
+    assert!(file.contains("slow") && file.contains("risky"), "{file}");
+    assert!(!file.contains("tiny") && !file.contains("small"), "{file}");
+    // Where it decided nothing, nothing is.
+    let (text, result, file) = run_in("--from-auto --write FILE", None, Some(rules));
+    assert_eq!(result.unwrap(), DONE);
+    assert!(text.contains("has left no method out itself"), "{text}");
+    assert_eq!(file.as_deref(), Some(rules));
+}
+
+#[test]
 fn a_target_out_of_reach_writes_nothing() {
     let rules = "version = 1\n[[aspect]]\nmatch = { type = \"**\" }\n";
     let (_, result, file) = run_in("--overhead 0.01% --write FILE", None, Some(rules));

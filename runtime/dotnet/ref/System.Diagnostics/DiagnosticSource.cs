@@ -12,14 +12,28 @@ namespace System.Diagnostics
     {
         public ActivityTraceId TraceId { get { throw null; } }
         public ActivityTraceFlags TraceFlags { get { throw null; } }
+        public bool IsRemote { get { throw null; } }
     }
 
     public struct ActivityCreationOptions<T>
     {
+        public ActivityTraceId TraceId { get { throw null; } }
         public T Parent { get { throw null; } }
     }
 
     public delegate ActivitySamplingResult SampleActivity<T>(ref ActivityCreationOptions<T> options);
+
+    public abstract class DistributedContextPropagator
+    {
+        protected DistributedContextPropagator() { }
+        public static DistributedContextPropagator Current { get { throw null; } set { } }
+        public abstract IReadOnlyCollection<string> Fields { get; }
+        public delegate void PropagatorGetterCallback(object carrier, string fieldName, out string fieldValue, out IEnumerable<string> fieldValues);
+        public delegate void PropagatorSetterCallback(object carrier, string fieldName, string fieldValue);
+        public abstract void Inject(Activity activity, object carrier, PropagatorSetterCallback setter);
+        public abstract void ExtractTraceIdAndState(object carrier, PropagatorGetterCallback getter, out string traceId, out string traceState);
+        public abstract IEnumerable<KeyValuePair<string, string>> ExtractBaggage(object carrier, PropagatorGetterCallback getter);
+    }
 
     public sealed class ActivityListener
     {
@@ -79,6 +93,7 @@ namespace System.Diagnostics
         public string OperationName { get { throw null; } }
         public ActivityKind Kind { get { throw null; } }
         public ActivityStatusCode Status { get { throw null; } }
+        public string Id { get { throw null; } }
         public IEnumerable<KeyValuePair<string, object>> TagObjects { get { throw null; } }
         public IEnumerable<ActivityEvent> Events { get { throw null; } }
         public object GetCustomProperty(string propertyName) { throw null; }

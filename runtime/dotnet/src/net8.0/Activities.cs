@@ -34,6 +34,11 @@ namespace Weave.Runtime
                 this.before = before;
             }
 
+            internal bool IsFirst
+            {
+                get { return before == null; }
+            }
+
             internal bool Hears(ActivitySource source)
             {
                 return Wants(source.Name) && (before == null || !before.HearsAny(source.Name));
@@ -91,6 +96,10 @@ namespace Weave.Runtime
             try
             {
                 decides = !HasSdk();
+                if (decides && heard.IsFirst)
+                {
+                    Carriers.Use();
+                }
                 if (heard.Wants(AspNet))
                 {
                     AppContext.SetSwitch("Microsoft.AspNetCore.Hosting.SuppressActivityOpenTelemetryData", false);
@@ -133,7 +142,11 @@ namespace Weave.Runtime
         private static ActivitySamplingResult Sampled(ref ActivityCreationOptions<ActivityContext> options)
         {
             ActivityContext parent = options.Parent;
-            if (parent.TraceId != default(ActivityTraceId) && (parent.TraceFlags & ActivityTraceFlags.Recorded) == 0)
+            bool isRoot = parent.TraceId == default(ActivityTraceId);
+            Sampler sampler = Sampler.Set;
+            bool isTaken = isRoot || !parent.IsRemote || sampler.ByParent ? isRoot || (parent.TraceFlags & ActivityTraceFlags.Recorded) != 0
+                : sampler.Takes(Ambient.Low(parent.TraceId));
+            if (!isTaken || isRoot && sampler.Draws && !sampler.Takes(Ambient.Low(options.TraceId)))
             {
                 return ActivitySamplingResult.PropagationData;
             }
@@ -230,6 +243,10 @@ namespace Weave.Runtime
             Shape shape = Shape.Of(activity.Source.Name, (int)activity.Kind);
             shape.Know(tags);
             lane.Resume(0, shape.Id, Clock.Now(), open.Call);
+            if (!string.IsNullOrEmpty(activity.TraceStateString))
+            {
+                Recorder.Value(activity.TraceStateString, Format.Text, Span.StatePlace | 1 << 10, Span.LongestState, null, shape.Id);
+            }
             for (int i = 0; i < tags.Count; i++)
             {
                 int place = shape.Place(tags[i].Key);

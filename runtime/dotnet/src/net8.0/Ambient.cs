@@ -79,6 +79,11 @@ namespace Weave.Runtime
             else
             {
                 Activity.Current = null;
+                if (from != null)
+                {
+                    activity.SetParentId(Trace(ids.TraceHigh, ids.TraceLow), default(ActivitySpanId)); // the id that was drawn
+                    activity.TraceStateString = from.State;
+                }
             }
             bool recorded = from != null ? (from.Flags & Span.Sampled) != 0 : parent == null || parent.IsRecorded;
             activity.ActivityTraceFlags = recorded ? ActivityTraceFlags.Recorded : ActivityTraceFlags.None;
@@ -117,6 +122,13 @@ namespace Weave.Runtime
             ids.TraceHigh = Number(bytes, 0);
             ids.TraceLow = Number(bytes, 8);
             ids.Id = Number(activity.SpanId);
+        }
+
+        internal static long Low(ActivityTraceId id)
+        {
+            Span<byte> bytes = stackalloc byte[16];
+            id.CopyTo(bytes);
+            return Number(bytes, 8);
         }
 
         internal static long Number(ActivitySpanId id)

@@ -267,6 +267,9 @@ struct Pending {
     is_measured: bool,
 }
 
+/// What a rule may record of an exception: an attribute of its event.
+const STACK_TRACE: &str = "exception.stacktrace";
+
 /// A span that waits to be sent, and the scope that it is of.
 pub(super) struct Ready {
     /// Encoded: a span as its parts takes many times the memory.
@@ -1222,6 +1225,11 @@ impl Spans {
         }
     }
 
+    /// Whether calls of a method begin what a process does for another.
+    fn is_entry(&self, method: MethodIx) -> bool {
+        self.rule(method).is_some_and(|rule| rule.kind.is_entry())
+    }
+
     /// Makes of a span what its rule says, if there is one.
     fn say(&self, span: &mut Span, method: MethodIx, values: &[values::Value]) {
         let Some(rule) = self.rule(method) else {
@@ -1384,7 +1392,7 @@ impl Spans {
                 .push(number("weave.weight", call.weight.into()));
         }
         span.trace_state = self.trace_state(stack, &span.trace_id);
-        span.attributes.extend(values.iter().filter_map(value));
+        tell(&mut span, &values);
         if !self.ruled(&mut span, call.method, &values, around.len()) {
             return true;
         }
@@ -1417,23 +1425,27 @@ impl Spans {
         for (at, mut pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let span = &mut pending.span;
             if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
-                let described = [
+                let mut described = vec![
                     text("exception.type", type_name),
                     text("exception.message", message),
                 ];
+                // Where the rule takes it, it is of the exception, and not of the call.
+                let stack = span.attributes.iter().position(|a| a.key == STACK_TRACE);
+                described.extend(stack.map(|at| span.attributes.remove(at)));
                 span.attributes.push(text("error.type", type_name));
                 if let Some(status) = &mut span.status {
                     message.clone_into(&mut status.message);
                 }
                 // Once, where it was thrown, or where it comes to the first span.
-                let is_new = Some(at) == teller && !std::mem::replace(&mut self.lane.is_told, true);
+                let is_new = Some(at) == teller && !std::mem::replace(&mut self.lane.is_told, true)
+                    || stack.is_some();
                 if logs && is_new {
                     self.logs.push(LogRecord {
                         time_unix_nano: span.end_time_unix_nano,
                         observed_time_unix_nano: span.end_time_unix_nano,
                         severity_number: SEVERITY_ERROR,
                         severity_text: "ERROR".to_owned(),
-                        attributes: described.to_vec(),
+                        attributes: described.clone(),
                         trace_id: span.trace_id.clone(),
                         span_id: span.span_id.clone(),
                         event_name: "exception".to_owned(),
@@ -1443,7 +1455,7 @@ impl Spans {
                     span.events.push(Event {
                         time_unix_nano: span.end_time_unix_nano,
                         name: "exception".to_owned(),
-                        attributes: described.to_vec(),
+                        attributes: described,
                     });
                 }
             } else if span.status.is_some()
@@ -1499,7 +1511,7 @@ impl Spans {
             Some(own) => self.open.values(own.span, values.to_vec()),
             None => values.to_vec(),
         };
-        span.attributes.extend(values.iter().filter_map(value));
+        tell(span, &values);
         self.say(span, method, &values);
         self.held.insert(call, held);
     }
@@ -1567,7 +1579,7 @@ impl Spans {
             if weight > 1 {
                 span.attributes.push(number("weave.weight", weight));
             }
-            span.attributes.extend(values.iter().filter_map(value));
+            tell(&mut span, &values);
             self.say(&mut span, method, &values);
             let held = (!begun && how != Outcome::Running).then_some(call);
             let is_measured = self.options.metrics && how != Outcome::Running;
@@ -1645,13 +1657,23 @@ fn flags_of(span: SpanContext) -> u32 {
     (span.flags & 0xff) as u32 | FLAG_HAS_REMOTE | remote
 }
 
+/// Says of a span what was recorded of it.
+fn tell(span: &mut Span, values: &[values::Value]) {
+    span.attributes.extend(values.iter().filter_map(value));
+    // A part of it is none.
+    let state = |value: &&values::Value| value.is_trace_state() && !value.cut && !value.masked;
+    if let Some(state) = values.iter().find(state) {
+        span.trace_state = state.text().into_owned();
+    }
+}
+
 /// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions, which have no attribute
 /// for what is not there.
 fn value(value: &values::Value) -> Option<KeyValue> {
     let is_of_conventions = value.name.contains('.') && !value.name.contains(['(', ' ']);
     let is_missing = matches!(value.data, Data::Null | Data::Missing(_));
-    if value.name.is_empty() {
-        return None; // the span's own name
+    if value.name.is_empty() || value.is_trace_state() {
+        return None; // the span's own name, or no attribute
     }
     let key = match is_of_conventions {
         true if is_missing => return None,
@@ -1680,14 +1702,13 @@ impl Visitor for Spans {
 
     fn span(&mut self, method: MethodIx, span: SpanContext, depth: usize) {
         self.lane.contexts.begin(span, depth);
-        let is_entry = self.rule(method).is_some_and(|rule| rule.kind.is_entry());
-        self.open.begin(span, is_entry);
+        self.open.begin(span, self.is_entry(method));
     }
 
     fn logical_span(&mut self, method: MethodIx, call: u64, span: SpanContext) {
         if self.logical_spans.len() < 2 * MAX_LOGICAL {
             self.logical_spans.insert(call, span);
-            let is_entry = self.rule(method).is_some_and(|rule| rule.kind.is_entry());
+            let is_entry = self.is_entry(method);
             self.open.begin_logical(call, span, is_entry);
         }
     }
@@ -1697,15 +1718,8 @@ impl Visitor for Spans {
     }
 
     fn entry_value(&mut self, value: values::Value, stack: &[Frame]) {
-        let current = self.lane.contexts.current();
-        let is_entry = |frame: &Frame| {
-            let rule = self.rule(frame.method);
-            rule.is_some_and(|rule| rule.kind.is_entry())
-        };
-        match stack.iter().rposition(is_entry) {
-            Some(depth) if current.is_none() => self.lane.contexts.give(depth, value),
-            _ => self.open.give(current, value),
-        }
+        let entry = stack.iter().rposition(|frame| self.is_entry(frame.method));
+        self.open.give_in(&mut self.lane.contexts, entry, value);
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {

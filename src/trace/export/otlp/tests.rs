@@ -2,6 +2,8 @@
 
 use super::proto::{MetricsRequest, Span, TraceRequest, Value};
 use super::*;
+use crate::spans::SpanRule;
+use crate::symbols;
 use crate::trace::Roots;
 use crate::trace::Trace;
 use crate::trace::testing::{
@@ -1088,6 +1090,63 @@ fn rules_say_what_spans_are_and_contexts_whose_they_are() {
         value(&select.attributes, "weave.value.sql"),
         text("SELECT 3")
     );
+}
+
+#[test]
+fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
+    const STATE: u16 = u16::MAX;
+    let mut w = symbols::Writer::default();
+    w.artifact("shop.jar");
+    w.ty("web.Server", "Server.java");
+    w.method(1, "service", "()V", 1);
+    w.values(1, &["exception.stacktrace"]);
+    w.span(
+        1,
+        &SpanRule {
+            kind: Kind::Server,
+            name: "".into(),
+            once: "".into(),
+            error: "".into(),
+            when: "".into(),
+            scope: "".into(),
+        },
+    );
+    let stack = "java.io.IOException: gone\n\tat web.Server.service(Server.java:1)";
+    let of_end_and_cut = 8 | (4 | 1) << 8;
+    let chunk = Chunk::records(1, 0, 0)
+        .text_value(1, STATE, false, "rojo=00f067aa0ba902b7,ot=th:c")
+        .span(1, 0xaaaa, 11, 7, 0x103)
+        .enter(10, 1)
+        .text_value(1, 0, true, stack)
+        .exception("java.io.IOException", "gone")
+        .error(10, 1)
+        // Cut it is no state.
+        .value_of_text(1, STATE, of_end_and_cut & !(4 << 8), "rojo=00f0")
+        .span(1, 0xaaaa, 12, 7, 0x103)
+        .enter(10, 1)
+        .exit(10, 1);
+    let builder = TraceBuilder::new("shop", 1, 50)
+        .symbols(&w.finish(), 65_504, &[])
+        .push(chunk);
+    let spans = spans(&sent(&trace(builder), all()));
+    let of = |id: u64| {
+        spans
+            .iter()
+            .find(|s| s.span_id == id.to_be_bytes())
+            .unwrap()
+    };
+    let (failed, other) = (of(11), of(12));
+    assert_eq!(failed.trace_state, "rojo=00f067aa0ba902b7,ot=th:c");
+    assert_eq!(other.trace_state, "");
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    assert_eq!(failed.events.len(), 1);
+    let told = |key| value(&failed.events[0].attributes, key);
+    assert_eq!(told("exception.type"), text("java.io.IOException"));
+    assert_eq!(told("exception.stacktrace"), text(stack));
+    for span in [failed, other] {
+        let none = |key: &str| !key.contains("tracestate") && !key.contains("stacktrace");
+        assert!(span.attributes.iter().all(|a| none(&a.key)), "{span:?}");
+    }
 }
 
 #[test]

@@ -37,12 +37,13 @@ public static class Program
         app.MapGet("/boom", new Func<string>(() => throw new InvalidOperationException("on purpose")));
         app.Start();
         string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333";
-        foreach (string path in new[] { "/orders/7 1-01", "/boom 2-01", "/nothing 3-01", "/price/3 4-00", "/price/4 x-01" })
+        string header = Environment.GetEnvironmentVariable("ASKED_WITH");
+        foreach (string path in header != null ? new[] { "/orders/7 " } : new[] { "/orders/7 1-01", "/boom 2-01", "/nothing 3-01", "/price/3 4-00", "/price/4 x-01" })
         {
             using var socket = new TcpClient("127.0.0.1", new Uri(Address()).Port);
             using NetworkStream stream = socket.GetStream();
             string[] both = path.Split(' ');
-            stream.Write(Encoding.ASCII.GetBytes($"GET {both[0]} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\ntraceparent: {trace}{both[1]}\r\n\r\n"));
+            stream.Write(Encoding.ASCII.GetBytes($"GET {both[0]} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n{header ?? "traceparent: " + trace + both[1]}\r\n\r\n"));
             Console.WriteLine(both[0] + " " + new StreamReader(stream).ReadToEnd().Split('\n')[0].Trim());
         }
         app.StopAsync().Wait();

@@ -308,6 +308,13 @@ namespace App
 
         public static void Main(string[] args)
         {
+            if (args.Length > 2)
+            {
+                var headers = new string[args.Length - 1];
+                Array.Copy(args, 1, headers, 0, headers.Length);
+                Ask("/call/in", headers);
+                return;
+            }
             string[] kinds = { "plain", "fail", "refuse", "broken", "call", "run", "queue", "thread", "all", "later", "timer" };
             if (args.Length > 1)
             {

@@ -324,9 +324,58 @@ public final class Hooks {
         }
     }
 
-    /** What becomes of a call that is a span, for {@link Spans}. */
-    static int decide(String once, Parent from, int id) {
+    /** The header that {@link Propagators} ask for as this one, or null. */
+    static String asked(int which) {
         try {
+            return Propagators.SET.asked(which);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return null;
+        }
+    }
+
+    /** The header that they send as this one, or null. */
+    static String sent(int which) {
+        try {
+            return Propagators.SET.sent(which);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return null;
+        }
+    }
+
+    /** The headers that came in, with one more. */
+    static Object came(Object before, int which, String value) {
+        try {
+            return Propagators.SET.came(before, which, value);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return before;
+        }
+    }
+
+    /** What a header says that is sent of a span, or null. */
+    static String value(int which, Span span) {
+        try {
+            return Propagators.SET.value(which, span);
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+            return null;
+        }
+    }
+
+    /** What becomes of a call that is a span, for {@link Spans}. */
+    static int decide(String once, Object came, int id) {
+        try {
+            Parent from = came == null ? null : Sampler.SET.decided(Propagators.SET.parent(came));
             return Switch.LANES.lane().decide(once, from, id);
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {

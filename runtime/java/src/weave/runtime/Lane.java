@@ -279,11 +279,15 @@ final class Lane extends Cursor {
     }
 
     /** What becomes of a call that is a span, which brings this context along, or none. */
-    int decide(String once, Parent from, int id) {
+    int decide(String once, Parent came, int id) {
+        Parent from = came;
         if (busy) {
             return Switched.NOTHING;
         }
         Span around = context();
+        if (from == null && around == null && Sampler.SET.draws()) {
+            from = Sampler.SET.root(nextId(), nextId());
+        }
         boolean quiet = from == null ? around != null && !around.isRecorded() : (from.flags & Span.SAMPLED) == 0;
         if (around != null && once != null && around.isWithin(once) || quiet && from == null) {
             return Switched.NOTHING;
@@ -308,6 +312,9 @@ final class Lane extends Cursor {
             : new Span(kind == Spans.SERVER ? null : around, around, nextId(), nextId(), nextId(), once, id, number);
         if (mark != 0) {
             among(Format.ENTER, id, now);
+        }
+        if (next.state != null) {
+            value(next.state, Format.STRING, Span.STATE, Span.LONGEST_STATE, null, id);
         }
         slow(Format.ENTER, id, now, null, next.begun());
         next.segment = segment;

@@ -106,6 +106,20 @@ final class Settings {
         return get("weave.trace.mask");
     }
 
+    /** By which headers contexts come and go, as OpenTelemetry's libraries are told, too; or null. */
+    static String propagators() {
+        return get("otel.propagators");
+    }
+
+    /** Which traces are recorded, in the same way; and a number of its own. */
+    static String sampler() {
+        return get("otel.traces.sampler");
+    }
+
+    static String samplerArgument() {
+        return get("otel.traces.sampler.arg");
+    }
+
     private static String get(String key) {
         try {
             String value = System.getProperty(key);

@@ -6,7 +6,7 @@ final class Span {
     static final int SAMPLED = 1;
     static final int RANDOM = 2;
     /** Beside these, in the trace: the parent is of another process. */
-    private static final int REMOTE = 1 << 8;
+    static final int REMOTE = 1 << 8;
 
     /** The CONTEXT escape of no context. */
     static final long[] NONE = {Format.escape(Format.CONTEXT, 4, 0), 0, 0, 0, 0};
@@ -52,7 +52,7 @@ final class Span {
         baggage = parent == null ? null : parent.baggage;
     }
 
-    /** Below what came in. */
+    /** Below what came in, or what was drawn of a trace that begins. */
     Span(Parent from, Span before, long id, String once, int method, int thread) {
         parent = null;
         this.before = before;
@@ -63,7 +63,7 @@ final class Span {
         traceHigh = from.traceHigh;
         traceLow = from.traceLow;
         parentId = from.id;
-        flags = from.flags | REMOTE;
+        flags = from.flags;
         state = from.state;
         baggage = from.baggage;
     }
@@ -98,6 +98,10 @@ final class Span {
         }
         return false;
     }
+
+    /** A value of this number is no rule's: it is the span's {@code tracestate}. */
+    static final int STATE = 0xFFFF << 16;
+    static final int LONGEST_STATE = 512;
 
     /** The SPAN escape of the call that it is. */
     long[] begun() {

@@ -15,25 +15,24 @@ public final class Spans {
     static final int GOES_ON = 21;
     /** Such a call at its end, which is the span's as well: its values are recorded ({@link Switched#isRecorded}). */
     private static final int ENDS = 6;
-    /** Which header {@link #header} gives. */
-    private static final int TRACESTATE = 1;
-    private static final int BAGGAGE = 2;
+    /** A header's name where none is meant. */
+    private static final String ANY = "traceparent";
 
     private Spans() {}
 
     /**
      * Whether a call of the method {@code id} is recorded. {@code as} is what the rules say of switching, as for {@link Switched}; {@code once} is a
-     * word, or null: inside a call of this word no other is recorded. The last texts are the headers that came in with the call, or null: where they
-     * say that their trace is not recorded, nothing below is.
+     * word, or null: inside a call of this word no other is recorded. {@code came} are the headers that came in with the call ({@link #came}), or
+     * null: where they say that their trace is not recorded, nothing below is.
      */
-    public static int decide(int as, String once, String traceparent, String tracestate, String baggage, int id) {
+    public static int decide(int as, String once, Object came, int id) {
         int state = Switched.decide(as, id);
-        return state == Switched.RECORDED ? Hooks.decide(once, Parent.of(traceparent, tracestate, baggage), id) : state;
+        return state == Switched.RECORDED ? Hooks.decide(once, came, id) : state;
     }
 
     /** The same of a call whose span the object {@code keep} may keep: it goes on in that, where there is one. */
-    public static int decide(int as, String once, String traceparent, String tracestate, String baggage, Object keep, int id) {
-        return Hooks.resume(Kept.open(keep)) ? GOES_ON : decide(as, once, traceparent, tracestate, baggage, id);
+    public static int decide(int as, String once, Object came, Object keep, int id) {
+        return Hooks.resume(Kept.open(keep)) ? GOES_ON : decide(as, once, came, id);
     }
 
     /**
@@ -85,16 +84,32 @@ public final class Spans {
         }
     }
 
-    /**
-     * What goes out with a request to another service: {@code which} is 0 for {@code traceparent}, 1 for {@code tracestate}, 2 for {@code baggage}.
-     * Null where there is nothing to send.
-     */
+    /** The name of a header of a request that came in, of {@link Propagators#MOST}; null where no more are asked for. */
+    public static String asks(int which) {
+        return Hooks.on() ? Hooks.asked(which) : null;
+    }
+
+    /** The same for what is asked in any case. */
+    public static String asksAgain(int which) {
+        String name = asks(which);
+        return name == null ? ANY : name;
+    }
+
+    /** What such a header says, or null, beside those {@code before}. */
+    public static Object came(Object before, int which, String value) {
+        return value == null || !Hooks.on() ? before : Hooks.came(before, which, value);
+    }
+
+    /** The name of a header that goes out with a request to another service. */
+    public static String sends(int which) {
+        String name = Hooks.on() ? Hooks.sent(which) : null;
+        return name == null ? ANY : name;
+    }
+
+    /** What it says; null where there is nothing to send. */
     public static String header(int which) {
         Span span = Hooks.context();
-        if (span == null) {
-            return null;
-        }
-        return which == TRACESTATE ? span.state : which == BAGGAGE ? span.baggage : span.traceparent();
+        return span == null ? null : Hooks.value(which, span);
     }
 
     /** The id of the current trace in hexadecimal digits, or null. */

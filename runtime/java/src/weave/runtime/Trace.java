@@ -30,6 +30,8 @@ final class Trace {
         Fence.release();
         Secrets.prime();
         Modes.exactly(Modes.of(1));
+        Propagators.SET.sent(0);
+        Sampler.SET.draws();
     }
 
     /** A lane for a thread; {@link Lane#MUTE} if there is no trace; null if that cannot be told now. */
@@ -82,7 +84,7 @@ final class Trace {
         try {
             file = TraceFile.create(settings.path, settings.limit);
             store = new Store(file, settings, settings.pid, Secrets.command());
-            for (String complaint : new String[] {settings.complaint, Secrets.COMPLAINT}) {
+            for (String complaint : new String[] {settings.complaint, Secrets.COMPLAINT, Propagators.SET.complaint, Sampler.SET.complaint}) {
                 if (complaint != null) {
                     messages.add(complaint);
                 }

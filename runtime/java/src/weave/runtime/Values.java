@@ -8,6 +8,9 @@ package weave.runtime;
  * <p>Nothing here changes what the program does or throws anything of its own. Only {@link #text} runs code of the program's.
  */
 public final class Values {
+    /** So much of a stack trace is made a text at most. */
+    private static final int LONGEST = 2_048;
+
     private Values() {}
 
     /**
@@ -22,6 +25,22 @@ public final class Values {
     /** The first of two values that is not null. */
     public static Object first(Object one, Object other) {
         return one != null ? one : other;
+    }
+
+    /**
+     * The stack trace of an exception, for rules that record it ({@code exception.stacktrace}): what it says itself, and where it was thrown, as
+     * much as a value may have.
+     */
+    public static String stackTrace(Throwable t) {
+        if (t == null) {
+            return null;
+        }
+        StringBuilder out = new StringBuilder(String.valueOf(t));
+        StackTraceElement[] frames = t.getStackTrace();
+        for (int i = 0; i < frames.length && out.length() < LONGEST; i++) {
+            out.append("\n\tat ").append(frames[i]);
+        }
+        return out.toString();
     }
 
     public static void value(boolean v, int place, int limit, String mask, int id) {

@@ -345,6 +345,10 @@ public final class Requests {
     }
 
     public static void main(String[] args) throws Exception {
+        if (args.length > 1) {
+            ask("/call/in", java.util.Arrays.copyOfRange(args, 1, args.length));
+            return;
+        }
         String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "parallel"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
