@@ -346,30 +346,6 @@ fn activities_are_refused_where_there_are_none() {
 }
 
 #[test]
-fn a_span_of_a_method_ends_with_its_stage_or_at_its_return() {
-    let world = World::new();
-    world.write(
-        "A.java",
-        "package a; public class A { static java.util.concurrent.CompletionStage<String> ask() { \
-         System.out.println(1); return new java.util.concurrent.CompletableFuture<>(); } }",
-    );
-    world.tool("javac", &["-d", "classes", "A.java"]);
-    let follows = |key: &str| {
-        let rules = format!(
-            "version = 1\n[[aspect]]\nmatch = {{ type = \"a.A\", method = \"ask\" }}\nspan = {{ kind = \"client\", name = \"{{class}}.{{method}}\" }}\n{key}"
-        );
-        world.write("weave.toml", rules);
-        world.wove(&["classes", "out"]);
-        let class = world.read("out/a/A.class");
-        let leave = b"(ILjava/lang/Object;I)I"; // Spans.leave of a stage
-        class.windows(leave.len()).any(|window| window == leave)
-    };
-    assert!(follows(""));
-    assert!(follows("completion = true"));
-    assert!(!follows("completion = false"));
-}
-
-#[test]
 fn a_class_file_alone_has_no_place_for_adapters() {
     let world = world();
     let class = "classes/com/acme/Main.class";

@@ -1438,8 +1438,7 @@ impl<'b> Binding<'b> {
     /// Whether a call ends with the stage that it gives.
     fn gives_stage(&self) -> bool {
         let result = self.subject.signature.result.name();
-        let is_off =
-            |own: &OwnHooks| own.ends_at_return || own.at.as_ref().is_some_and(|at| !at.completion);
+        let is_off = |own: &OwnHooks| own.at.as_ref().is_some_and(|at| !at.completion);
         result.is_some_and(|name| STAGES.contains(&name)) && !is_off(self.aspect.2)
     }
 

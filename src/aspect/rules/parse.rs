@@ -854,13 +854,12 @@ impl<'t> Parser<'t> {
             selectors.for_each(|selector| selector.inside = true);
             return (aspect, name_span);
         }
-        own.ends_at_return = !completion;
-        if let (Some((key, _)), None) = (table.get_key_value("completion"), &span) {
+        if let Some((key, _)) = table.get_key_value("completion") {
             self.report_help(
                 key.span(),
-                "`completion` is about calls that are recorded where they stand, and about spans",
-                "the aspect has neither `at` nor `span`",
-                "leave it out: of other methods, async ones alone are followed",
+                "`completion` is about calls that are recorded where they stand",
+                "the aspect names none: `at`",
+                "leave it out: of whole methods, async ones alone are followed",
             );
         }
         if let Some(handed) = own.handed() {
