@@ -286,6 +286,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "serial",
             "stack",
             "module_info",
+            "relocate",
             "references",
             "sites",
             "simulation",
