@@ -10,6 +10,7 @@ declare -A packages=(
     [javac]=openjdk-17-jdk-headless
     [gcc]=gcc
     [python3]=python3
+    [redis-server]=redis-server
     [mono]=mono-complete
     [npm]=npm
     [aapt]=aapt
