@@ -19,6 +19,7 @@ use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
 use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
 use crate::trace::contexts::{self, Anchor, Contexts, OpenSpans};
+use crate::trace::exceptions;
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
 use crate::trace::file::{Aggregates, Counts, ThreadName, Trace};
@@ -1424,7 +1425,12 @@ impl Spans {
         let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
         for (at, mut pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let span = &mut pending.span;
-            if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
+            // What the library did not see is no exception that could be described.
+            let seen = |told: &(&str, &str)| told.0 != exceptions::UNKNOWN;
+            let says_type = span.attributes.iter().any(|a| a.key == "error.type");
+            if let Some((type_name, message)) =
+                exception.filter(|told| span.status.is_some() && seen(told))
+            {
                 let mut described = vec![
                     text("exception.type", type_name),
                     text("exception.message", message),
@@ -1432,7 +1438,9 @@ impl Spans {
                 // Where the rule takes it, it is of the exception, and not of the call.
                 let stack = span.attributes.iter().position(|a| a.key == STACK_TRACE);
                 described.extend(stack.map(|at| span.attributes.remove(at)));
-                span.attributes.push(text("error.type", type_name));
+                if !says_type {
+                    span.attributes.push(text("error.type", type_name));
+                }
                 if let Some(status) = &mut span.status {
                     message.clone_into(&mut status.message);
                 }
@@ -1458,12 +1466,7 @@ impl Spans {
                         attributes: described,
                     });
                 }
-            } else if span.status.is_some()
-                && span
-                    .attributes
-                    .iter()
-                    .all(|known| known.key != "error.type")
-            {
+            } else if span.status.is_some() && !says_type {
                 span.attributes.push(text("error.type", "_OTHER"));
             }
             match pending.held {
