@@ -360,7 +360,7 @@ pub struct Planner<'a> {
     /// What is called instead of methods that aspects mean; none where something does not fit.
     redirects: FxHashMap<Called, Option<u32>>,
     /// What is called at points that an aspect means, for methods whose objects are of a type; none where something does not fit.
-    points: FxHashMap<(Point, u32, Option<Ty>), Option<Range<u32>>>,
+    points: FxHashMap<PlannedPoint, Option<Range<u32>>>,
     /// The aspects as switches, by their numbers; none where there is nothing to switch.
     switches: Vec<Option<Arc<Switch>>>,
     /// Those that take a method together.
@@ -728,12 +728,10 @@ impl Planner<'_> {
                     }
                 };
                 let thrown = at.thrown.as_ref().map(|thrown| own.binder.thrown(thrown));
-                let shown = format!(
-                    "{} in {}.{}",
-                    at.kind.word(),
-                    type_name.replace('/', "."),
-                    method.name
-                );
+                let holder = format!("{}.{}", type_name.replace('/', "."), method.name);
+                let shown = format!("{} in {holder}", at.kind.word());
+                let asks = asks_for(hooks, &Word::Named(CALLER.to_owned()));
+                let caller = asks.then_some(holder);
                 let at = AtPoint {
                     point: &point,
                     when: Where::Before,
@@ -744,6 +742,7 @@ impl Planner<'_> {
                         .as_ref()
                         .and_then(|thrown| thrown.as_ref().ok())
                         .and_then(Option::as_ref),
+                    caller: caller.as_deref(),
                     shown: &shown,
                 };
                 if let Some(reason) = at.lacks(hooks) {
@@ -759,7 +758,7 @@ impl Planner<'_> {
                     misfits.push(own.binder.replaced_twice(meets, &at));
                     continue;
                 }
-                let key = (point.clone(), aspect, this.cloned());
+                let key = (point.clone(), aspect, this.cloned(), caller.clone());
                 let places = points.entry(key).or_insert_with(|| {
                     let bound = own
                         .binder
@@ -1033,6 +1032,9 @@ fn without_casts(
 
 /// A method that is called, the aspects that mean the call, and who makes it, where one of them asks for that.
 type Called = (Callee, Vec<u32>, (Option<String>, Option<u32>));
+
+/// A point, the aspect that means it, the type of the method's object, and the method, where a hook asks for it.
+type PlannedPoint = (Point, u32, Option<Ty>, Option<String>);
 
 /// Whether some hook takes this.
 fn asks_for(hooks: &OwnHooks, word: &Word) -> bool {

@@ -2034,6 +2034,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         lacks_this: None,
         this: None,
         thrown: None,
+        caller: Some("app.Main.main"),
         shown: "field-set in app.Main.main",
     };
     binder

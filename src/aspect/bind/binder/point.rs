@@ -22,6 +22,8 @@ pub struct AtPoint<'a> {
     pub lacks_this: Option<&'static str>,
     /// What is thrown, if not anything.
     pub thrown: Option<&'a Ty>,
+    /// The method that has the point, where a hook asks for it.
+    pub caller: Option<&'a str>,
     /// For messages.
     pub shown: &'a str,
 }
@@ -411,6 +413,7 @@ impl Binding<'_> {
         }
         let word = kind.word();
         match &operand.word {
+            Word::Named(name) if name == CALLER => text(at.caller.unwrap_or_default()),
             Word::Named(name) if name == FIELD && kind.is_field() => {
                 let owner = match &at.point.owner {
                     Ty::Named(named) if !named.args.is_empty() => Ty::class(&named.name),
