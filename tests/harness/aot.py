@@ -79,19 +79,28 @@ def publish(score, folder, found, program, source, version, how, woven, text=PRO
     return folder / "out/Hello"
 
 
+def started(score, name, how, said, *build):
+    """A program that is published without a warning, and says this; gives it and its trace, if it was built."""
+    hello = publish(score, lib.fresh(WORK / name), *build[:4], how, *build[4:])
+    score.check(f"{name}: no warning", score.status == 0 and not score.has(r"warning "))
+    if score.status:
+        return None
+    trace = WORK / f"{name}.wtrace"
+    trace.unlink(missing_ok=True)
+    score.call([hello], WEAVE_TRACE=str(trace))
+    score.check(f"{name}: says '{said}'", score.status == 0 and score.output == f"{said}\n")
+    return hello, trace
+
+
 def native(score, found, program, source, version):
     """A native program, woven and not: what it costs."""
     sizes = {}
     for woven in (False, True):
         name = f"PublishAot {'woven' if woven else 'plain'}"
-        hello = publish(score, lib.fresh(WORK / name), found, program, source, version, "PublishAot", woven)
-        score.check(f"{name}: no warning", score.status == 0 and not score.has(r"warning "))
-        if score.status:
+        done = started(score, name, "PublishAot", "the sum is 9", found, program, source, version, woven)
+        if not done:
             return
-        trace = WORK / f"{name}.wtrace"
-        trace.unlink(missing_ok=True)
-        score.call([hello], WEAVE_TRACE=str(trace))
-        score.check(f"{name}: runs", score.status == 0 and score.output == "the sum is 9\n")
+        hello, trace = done
         sizes[woven] = hello.stat().st_size
         if woven:
             told = lib.run([program, "report", trace], check=False).stdout
@@ -103,14 +112,11 @@ def native(score, found, program, source, version):
 def heard(score, found, program, source, version, how):
     """A program whose activities become spans, and those of HttpClient below them."""
     name = f"{how} with spans"
-    hello = publish(score, lib.fresh(WORK / name), found, program, source, version, how, True, HEARD, HEARD_RULES)
-    score.check(f"{name}: no warning", score.status == 0 and not score.has(r"warning "))
-    if score.status:
+    # It says so where the server got its context.
+    done = started(score, name, how, "traced", found, program, source, version, True, HEARD, HEARD_RULES)
+    if not done:
         return
-    trace = WORK / f"{name}.wtrace"
-    trace.unlink(missing_ok=True)
-    score.call([hello], WEAVE_TRACE=str(trace))
-    score.check(f"{name}: runs, and sends its context on", score.status == 0 and score.output == "traced\n")
+    _, trace = done
     told = lib.run([program, "report", trace, "--requests"], check=False).stdout
     score.check(f"{name}: the request and its call", "place order  (client" in told and "nothing lost" in told, told)
     csv = lib.run([program, "export", "--to", "csv", trace], check=False).stdout

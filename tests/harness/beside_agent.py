@@ -125,16 +125,19 @@ def way(name, java, jar, agent, folder, database, rounds):
     return answers, found
 
 
+def named(span):
+    return f"{span['resource'].get('service.name')} {programs.KINDS[span['kind']]} {span['name']}"
+
+
 def shown(all_):
     """Spans by what they are, and below what."""
     by_id = {(span["traceId"], span["spanId"]): span for span in all_}
-    name = lambda span: f"{span['resource'].get('service.name')} {programs.KINDS[span['kind']]} {span['name']}"
     out = collections.Counter()
     for span in all_:
         parent = by_id.get((span["traceId"], span.get("parentSpanId", "")))
         failed = " ERROR" if span.get("status", {}).get("code") == 2 else ""
-        above = name(parent) if parent else "(lost)" if span.get("parentSpanId") else "-"
-        out[f"{name(span)}{failed}  below  {above}"] += 1
+        above = named(parent) if parent else "(lost)" if span.get("parentSpanId") else "-"
+        out[f"{named(span)}{failed}  below  {above}"] += 1
     return out
 
 

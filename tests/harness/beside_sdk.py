@@ -25,6 +25,7 @@ import databases
 import otlp
 import sdk
 import spans as programs
+from beside_agent import named, shown
 from lib import ROOT, WORK, Missing, Score, fresh, main, run, weave_binary
 
 SHOP = ROOT.parent / "shared" / "design" / "requests" / "dotnet" / "shop"
@@ -109,22 +110,6 @@ def way(name, command, folder, environment, kinds, rounds):
     cpu = sum(cost for cost, _ in costs) - sum(first)
     print(f"     {name:12} CPU to the first answer {sum(first):5.2f} s, of {len(answers)} requests {cpu:5.2f} s, memory {sum(mb for _, mb in costs):4.0f} MB, {len(found)} spans")
     return answers, found
-
-
-def named(span):
-    return f"{span['resource'].get('service.name')} {programs.KINDS[span['kind']]} {span['name']}"
-
-
-def shown(all_):
-    """Spans by what they are, and below what."""
-    by_id = {(span["traceId"], span["spanId"]): span for span in all_}
-    out = collections.Counter()
-    for span in all_:
-        parent = by_id.get((span["traceId"], span.get("parentSpanId", "")))
-        failed = " ERROR" if span.get("status", {}).get("code") == 2 else ""
-        above = named(parent) if parent else "(lost)" if span.get("parentSpanId") else "-"
-        out[f"{named(span)}{failed}  below  {above}"] += 1
-    return out
 
 
 def attributes(all_):

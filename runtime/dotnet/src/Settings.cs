@@ -212,7 +212,7 @@ namespace Weave.Runtime
             return Get("weave.trace.mask");
         }
 
-        /// <summary>By which headers contexts come and go, as OpenTelemetry's libraries are told, too; or null.</summary>
+        /// <summary>The propagators that OTEL_PROPAGATORS names, for this library as for OpenTelemetry's; or null.</summary>
         internal static string Propagators()
         {
             return Get("otel.propagators");

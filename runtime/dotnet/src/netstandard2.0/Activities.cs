@@ -5,7 +5,7 @@ namespace Weave.Runtime
     /// <summary>Spans that libraries make themselves, on .NET 8 and newer: elsewhere a program may have no activities.</summary>
     public static class Activities
     {
-        /// <summary>The first .NET for which there is a library that hears them.</summary>
+        /// <summary>The first version of .NET whose own build of this library listens to activities.</summary>
         private const int Heard = 8;
 
         private static bool told;

@@ -106,7 +106,7 @@ final class Settings {
         return get("weave.trace.mask");
     }
 
-    /** By which headers contexts come and go, as OpenTelemetry's libraries are told, too; or null. */
+    /** The propagators that OTEL_PROPAGATORS names, for this library as for OpenTelemetry's; or null. */
     static String propagators() {
         return get("otel.propagators");
     }

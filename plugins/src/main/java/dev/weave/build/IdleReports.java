@@ -6,7 +6,7 @@ import java.util.TreeMap;
 
 /**
  * Reports of aspects that put a hook nowhere. Behind its first line a report has an aspect a line: what names it, a tab, and what to say
- * of it. One rules file may serve many projects: an aspect is told of only if it is idle in all of them.
+ * of it. One rules file may serve many projects: the build warns of an aspect only if it matches in none of them.
  */
 public final class IdleReports {
     private IdleReports() { }
