@@ -126,6 +126,10 @@ pub trait TypeDetails {
     fn annotations(&self, each: EachName<'_>);
     /// The base type and the interfaces that the type itself names.
     fn supertypes(&self, each: EachName<'_>);
+    /// The version of the runtime that it is compiled for: of Java, .NET, or Android's API level; none where nothing says it.
+    fn platform(&self) -> Option<String> {
+        None
+    }
     /// The type as the owner of methods that are called as hooks; none where it cannot be (.NET: a generic type).
     fn owner(&self) -> Option<Owner>;
     /// Of a struct (.NET): whether it is a ref struct.

@@ -137,12 +137,21 @@ impl<'a> Image<'a> {
             "AssemblyInformationalVersionAttribute",
             "AssemblyFileVersionAttribute",
         ];
-        let mut said = names.iter().filter_map(|name| self.assembly_text(name));
+        let text = |name: &&str| self.assembly_text("System.Reflection", name);
+        let mut said = names.iter().filter_map(text);
         said.find(is_version).or_else(|| self.assembly_version())
     }
 
-    /// The text that an attribute of `System.Reflection` on the assembly gets.
-    fn assembly_text(&self, name: &str) -> Option<String> {
+    /// The version in the assembly's `TargetFrameworkAttribute`: `9.0` of `.NETCoreApp,Version=v9.0`.
+    pub fn target_framework(&self) -> Option<String> {
+        let said = self.assembly_text("System.Runtime.Versioning", "TargetFrameworkAttribute")?;
+        let mut parts = said.split(',').map(str::trim);
+        let version = parts.find_map(|part| part.strip_prefix("Version="))?;
+        Some(version.trim_start_matches(['v', 'V']).to_owned())
+    }
+
+    /// The text that an attribute on the assembly gets first.
+    fn assembly_text(&self, namespace: &str, name: &str) -> Option<String> {
         use column::custom_attribute::{PARENT, TYPE, VALUE};
         let metadata = &self.metadata;
         let assembly = encode(&coded::HAS_CUSTOM_ATTRIBUTE, token(table::ASSEMBLY, 1))?;
@@ -151,7 +160,7 @@ impl<'a> Image<'a> {
             .with_key(table::CUSTOM_ATTRIBUTE, PARENT, assembly);
         rows.find_map(|(_, row)| {
             let ty = metadata.attribute_type(row.get(TYPE))?;
-            if !metadata.is_type_named(ty, b"System.Reflection", name.as_bytes()) {
+            if !metadata.is_type_named(ty, namespace.as_bytes(), name.as_bytes()) {
                 return None;
             }
             // II.23.3: a prolog, then the text.
@@ -272,6 +281,20 @@ mod tests {
         assert_eq!(at.len(), 1, "it stands there once");
         bytes[at[0]..at[0] + to.len()].copy_from_slice(to);
         bytes
+    }
+
+    #[test]
+    fn the_target_framework_says_the_platform() {
+        let of = |bytes: &[u8]| Image::parse(bytes).unwrap().target_framework();
+        assert_eq!(of(LIBRARY).as_deref(), Some("2.0"));
+        let net8 = include_bytes!("../../runtime/dotnet/net8.0/Weave.Runtime.dll");
+        assert_eq!(of(net8).as_deref(), Some("8.0"));
+        let other = replaced(
+            net8,
+            b".NETCoreApp,Version=v8.0",
+            b".NETCoreApp,Verzion=v8.0",
+        );
+        assert_eq!(of(&other), None);
     }
 
     #[test]

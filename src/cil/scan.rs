@@ -408,6 +408,10 @@ impl TypeDetails for TypeView<'_, '_> {
         annotations(self.image, token(table::TYPE_DEF, self.ty), each);
     }
 
+    fn platform(&self) -> Option<String> {
+        self.image.target_framework()
+    }
+
     fn is_hidden(&self) -> bool {
         let row = self.image.metadata.tables.row(table::TYPE_DEF, self.ty);
         // Nested family, family and assembly, family or assembly (II.23.1.15).

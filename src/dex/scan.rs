@@ -261,6 +261,19 @@ impl TypeDetails for Class<'_, '_> {
         })
     }
 
+    fn platform(&self) -> Option<String> {
+        // The first release of Android that reads a version of the format.
+        let api_level = match self.file.version {
+            ..=36 => 1,
+            37 => 24,
+            38 => 26,
+            39 => 28,
+            40 => 29,
+            41.. => 35,
+        };
+        Some(api_level.to_string())
+    }
+
     fn annotations(&self, each: EachName<'_>) {
         if self.def.annotations != 0 {
             let set = Cursor::at(self.file.bytes, self.def.annotations as usize).le_u32();

@@ -118,6 +118,11 @@ impl TypeDetails for Class<'_> {
         Class::supertypes(self, each);
     }
 
+    fn platform(&self) -> Option<String> {
+        // JVMS table 4.1-A: 45 is of JDK 1.1, 46 of 1.2, and so on.
+        Some(self.major.saturating_sub(44).to_string())
+    }
+
     fn defines_hidden(&self, each: EachName<'_>) {
         hidden::defined(self, each);
     }

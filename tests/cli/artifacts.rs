@@ -592,3 +592,38 @@ fn jars_that_are_packed_into_one_keep_all_their_maps() {
     let names = world.names("again.jar");
     assert_eq!(names.iter().filter(|n| n.ends_with(".wsym")).count(), 1);
 }
+
+#[test]
+fn classes_are_chosen_by_the_release_that_they_are_compiled_for() {
+    let world = World::new();
+    for (release, name) in [("8", "Old"), ("17", "New")] {
+        let source = format!("{name}.java");
+        let text = format!(
+            "public class {name} {{ static int twice(int x) {{ int y = x; for (int i = 0; i < 3; i++) y += i; return y; }} }}"
+        );
+        world.write(&source, text);
+        let options = [
+            "-Xlint:-options",
+            "--release",
+            release,
+            "-d",
+            "both",
+            &source,
+        ];
+        world.tool("javac", &options);
+    }
+    let woven = |range: &str| {
+        let rules = format!(
+            "version = 1\n[[aspect]]\nmatch = {{ type = '*', method = 'twice', platform = '{range}' }}\n"
+        );
+        world.write("platform.toml", rules);
+        let _ = std::fs::remove_dir_all(world.at("out"));
+        world.wove(&["--rules", "platform.toml", "both", "out"]);
+        ["Old", "New"].map(|name| {
+            world.read(&format!("out/{name}.class")) != world.read(&format!("both/{name}.class"))
+        })
+    };
+    assert_eq!(woven(">=17"), [false, true]);
+    assert_eq!(woven("<17"), [true, false]);
+    assert_eq!(woven("8.*"), [true, false]);
+}

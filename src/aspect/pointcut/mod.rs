@@ -832,6 +832,10 @@ impl<'a> ArtifactMatcher<'a> {
                         hits.join(known.get(supertype).copied().unwrap_or_default());
                     });
                     names.decide(hits)
+                })
+                && selector.platform.as_ref().is_none_or(|range| {
+                    let platform = ty.details.platform();
+                    platform.is_some_and(|platform| range.has(&platform))
                 });
             if !fits {
                 continue;

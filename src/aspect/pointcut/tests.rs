@@ -13,6 +13,7 @@ struct Fake {
     type_access: Access,
     type_annotations: Vec<String>,
     supertypes: Vec<String>,
+    platform: Option<&'static str>,
     method: String,
     access: Access,
     kinds: Kinds,
@@ -30,6 +31,7 @@ fn fake(ty: &str, method: &str) -> Fake {
         type_access: Access::Public,
         type_annotations: vec![],
         supertypes: vec!["java/lang/Object".into()],
+        platform: None,
         method: method.into(),
         access: Access::Public,
         kinds: Kinds::METHOD,
@@ -53,6 +55,9 @@ impl TypeDetails for OfType<'_> {
     }
     fn supertypes(&self, each: EachName<'_>) {
         self.0.supertypes.iter().for_each(|name| each(name));
+    }
+    fn platform(&self) -> Option<String> {
+        self.0.platform.map(str::to_owned)
     }
 }
 
@@ -296,6 +301,23 @@ fn extends_is_transitive_proper_and_safe_from_cycles() {
         assert_eq!(f.verdict(&artifact), expected, "{rule}");
     }
     assert!(!matcher(&["match = { type = 'A' }"]).needs_hierarchy());
+}
+
+#[test]
+fn types_by_the_runtime_that_they_are_for() {
+    let aspect = ["match = { type = 'A', platform = '>=9, <17' }"];
+    let of = |platform| Fake {
+        platform,
+        ..fake("A", "m")
+    };
+    assert_eq!(verdict(&aspect, &of(Some("9.0"))), ALL);
+    assert_eq!(verdict(&aspect, &of(Some("8.0"))), Verdict::Unmatched);
+    assert_eq!(verdict(&aspect, &of(Some("17"))), Verdict::Unmatched);
+    assert_eq!(verdict(&aspect, &of(None)), Verdict::Unmatched);
+    let older = ["match = { type = 'A' }\nexclude = { platform = '>=9' }"];
+    assert_eq!(verdict(&older, &of(Some("8.0"))), ALL);
+    let excluded = Verdict::Skip(Reason::Excluded);
+    assert_eq!(verdict(&older, &of(Some("9.0"))), excluded);
 }
 
 #[test]

@@ -461,6 +461,8 @@ pub struct Selector {
     pub artifact: Option<NameSet>,
     /// `version` of the artifact.
     pub version: Option<VersionSet>,
+    /// `platform`: version of the runtime that the type is compiled for.
+    pub platform: Option<VersionSet>,
     /// `type` that declares the method.
     pub ty: Option<NameSet>,
     /// `type-access`: visibility of that type.

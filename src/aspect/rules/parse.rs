@@ -86,9 +86,10 @@ pub(super) const AT_KEYS: [&str; 9] = [
 pub(super) const NEW_KEYS: [&str; 2] = ["type", "params"];
 pub(super) const FIELD_KEYS: [&str; 2] = ["type", "name"];
 pub(super) const CALL_KEYS: [&str; 4] = ["type", "extends", "method", "params"];
-pub(super) const SELECTOR_KEYS: [&str; 12] = [
+pub(super) const SELECTOR_KEYS: [&str; 13] = [
     "artifact",
     "version",
+    "platform",
     "type",
     "type-access",
     "method",
@@ -142,10 +143,12 @@ const ASPECT_SYNONYMS: [(&str, &str); 17] = [
     ("sample-rate", "sample"),
     ("rate", "sample"),
 ];
-const SELECTOR_SYNONYMS: [(&str, &str); 20] = [
+const SELECTOR_SYNONYMS: [(&str, &str); 22] = [
     ("assembly", "artifact"),
     ("jar", "artifact"),
     ("module", "artifact"),
+    ("framework", "platform"),
+    ("target-framework", "platform"),
     ("class", "type"),
     ("package", "type"),
     ("namespace", "type"),
@@ -1454,7 +1457,8 @@ impl<'t> Parser<'t> {
                 "method" => s.method = self.names(name, value, Names::Methods),
                 "returns" => s.returns = self.names(name, value, Names::Types),
                 "annotation" => s.annotation = self.names(name, value, Names::Annotations),
-                "version" => s.version = Some(self.versions(value)),
+                "version" => s.version = Some(self.versions(name, value)),
+                "platform" => s.platform = Some(self.versions(name, value)),
                 "params" => s.params = self.params(value),
                 "access" => s.access = Some(self.access(name, value)),
                 "type-access" => s.type_access = Some(self.access(name, value)),
@@ -1492,11 +1496,11 @@ impl<'t> Parser<'t> {
         Some(set)
     }
 
-    fn versions(&mut self, value: &Value<'t>) -> VersionSet {
+    fn versions(&mut self, key: &str, value: &Value<'t>) -> VersionSet {
         let mut set = VersionSet::default();
-        for text in self.strings("version", value) {
+        for text in self.strings(key, value) {
             if let Err(e) = set.add(text.value) {
-                self.bad_pattern("version", &text, e);
+                self.bad_pattern(key, &text, e);
             }
         }
         set

@@ -181,7 +181,7 @@ proptest! {
     /// Text that gets past the TOML parser.
     #[test]
     fn any_value_gives_a_result(
-        key in prop::sample::select(vec!["artifact", "version", "type", "method", "params", "returns",
+        key in prop::sample::select(vec!["artifact", "version", "platform", "type", "method", "params", "returns",
             "annotation", "extends", "access", "kind", "min-size", "type-access"]),
         value in "\\PC{0,12}|[!.,*<>\\[\\]`$/()+ é1re:]{0,12}",
     ) {
@@ -505,7 +505,7 @@ unknown key `clas` in `match`
 5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
   |           ^^^^ did you mean `type`?
   |
-  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+  = help: expected `artifact`, `version`, `platform`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
 error: unknown key `metod` in `match`
  --> weave.toml:5:23
@@ -513,7 +513,7 @@ error: unknown key `metod` in `match`
 5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
   |                       ^^^^^ did you mean `method`?
   |
-  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+  = help: expected `artifact`, `version`, `platform`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
 error: unknown key `class` in `match`
  --> weave.toml:5:36
@@ -521,7 +521,7 @@ error: unknown key `class` in `match`
 5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
   |                                    ^^^^^ did you mean `type`?
   |
-  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+  = help: expected `artifact`, `version`, `platform`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
 error: unknown key `frobnicate` in `match`
  --> weave.toml:5:49
@@ -529,7 +529,7 @@ error: unknown key `frobnicate` in `match`
 5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
   |                                                 ^^^^^^^^^^ expected one of the words below
   |
-  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+  = help: expected `artifact`, `version`, `platform`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
 error: unknown key `exlude` in an aspect
  --> weave.toml:6:1
@@ -1207,7 +1207,7 @@ match = { methode = "größe", type = "re:漢[" }
     5 | match = { methode = "größe", type = "re:漢[" }
       |           ^^^^^^^ did you mean `method`?
       |
-      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+      = help: expected `artifact`, `version`, `platform`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
     error: bad pattern in `type`
      --> weave.toml:5:42
