@@ -10,7 +10,7 @@
     tests/run.py --without NAME  all but this test or step, again for more
     tests/run.py --failed        those that did not pass the last time
     tests/run.py --list          the tests: step, name, usual seconds, what they need; runs nothing
-    tests/run.py --jobs N        so many at a time (the number of cores)
+    tests/run.py --jobs N        so many at a time (one more than cores: a test waits now and then)
 
 A test that needs the release build gets it built first; WEAVE names another program. Logs are in .cache/logs.
 """
@@ -36,7 +36,7 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 LIMIT = 2400
 SAMPLES = ("sample", "sample_dotnet")
 #: If one of these fails, what waits for it runs all the same: it says itself what it lacks.
-SOFT = (*SAMPLES, "cargo", "setup")
+SOFT = (*SAMPLES, "cargo", "compiled", "setup")
 SCOPES = ("--everyday", "--full", "--everything")
 #: What `needs` may name beside programs of the PATH, and what a machine without it is told.
 NEEDS = {
@@ -44,8 +44,7 @@ NEEDS = {
     "setup": "programs of the PATH (tests/setup.sh)",
     "sdk": "a .NET SDK 10: on the PATH, in WEAVE_SDK, or as ../shared/dotnet",
     "jdks": "two JDKs: 17 and a newer one (WEAVE_JDKS names their folders)",
-    "crates": "what the release build has compiled of other crates, if it is made",
-    "tests": "what rust_tests.py has built",
+    "tests": "the programs of cargo's tests, which `compiled` builds",
     "samples": "the traces of sample and sample_dotnet",
 }
 
@@ -69,6 +68,8 @@ class Test:
     timed: bool = False
     #: The environment of all runs but --full and --everything.
     brief: dict = field(default_factory=dict)
+    #: The environment of such a run where another test runs as well, by that one's name.
+    beside: dict = field(default_factory=dict)
 
 
 #: How HotSpot runs long programs in all runs but --full: it links and verifies the same, and does not compile a second time.
@@ -91,11 +92,14 @@ FUZZ = {"CARGO_PROFILE_DEV_OPT_LEVEL": "2", "WEAVE_FUZZ_ROUNDS": "200000"}
 
 TESTS = [
     Test("setup", "setup", "tests/setup.sh", 0, (), runs="needed"),
+    Test("compiled", "cargo", "python3 tests/harness/rust_tests.py --no-run", 0, ("cargo", "cc"), ("release", "tests"), runs="needed"),
     Test("release", "release", "cargo build --release --quiet", 0, ("cargo", "cc"), ("release",), runs="needed"),
     Test("sdk", "unpack", "python3 tests/harness/sdk.py", 0, (), runs="needed"),
     Test("fmt", "fmt", "cargo fmt --all --check", 2, ("cargo",)),
-    Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 416, ("cargo", "cc", "java", "setup", "crates"), ("tests",)),
-    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 174, ("setup", "tests", "jdks"), ("tests",)),
+    # `elsewhere` has the command's tests, too.
+    Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 150, ("cargo", "cc", "java", "setup", "tests"), ("tests",),
+         beside={"elsewhere": {"WEAVE_WITHOUT": "cli"}}),
+    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 174, ("setup", "tests", "jdks")),
     Test("java", "runtime", "runtime/java/test.sh", 252, ("release", "setup", "jdks"), brief={"WEAVE_SECONDS": "1"}),
     Test("net", "runtime", "runtime/dotnet/test.sh", 173, ("release", "setup"), brief={"WEAVE_HOSTS": "mono net8", "WEAVE_SWITCHES": "300"}),
     Test("test_run", "oracles", "python3 tests/harness/test_run.py", 1, ()),
@@ -169,7 +173,7 @@ def arguments():
     parse.add_argument("--without", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS)
     parse.add_argument("--failed", action="store_true", help=argparse.SUPPRESS)
     parse.add_argument("--list", action="store_true", help=argparse.SUPPRESS)
-    parse.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help=argparse.SUPPRESS)
+    parse.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1, metavar="N", help=argparse.SUPPRESS)
     args = parse.parse_args()
     known = {test.name for test in TESTS} | {test.step for test in TESTS}
     for name in args.only + args.without:
@@ -199,9 +203,9 @@ def with_needed(tests):
     wanted = {test.name for test in tests}
     if not os.environ.get("WEAVE") and any("release" in test.needs for test in tests):
         wanted.add("release")
-    for need in ("setup", "sdk"):
+    for need, name in (("setup", "setup"), ("sdk", "sdk"), ("tests", "compiled")):
         if any(need in test.needs for test in tests):
-            wanted.add(need)
+            wanted.add(name)
     if any("samples" in test.needs for test in tests):
         wanted.update(SAMPLES)
     return [test for test in TESTS if test.name in wanted]
@@ -211,10 +215,9 @@ def first(test, running):
     """The tests of this run that must have ended before this one begins."""
     # `cargo` names a program here, and a test as well.
     names = [need for need in test.needs if need in running and BY_NAME[need].runs == "needed"]
-    if "crates" in test.needs and "release" in running:
-        names.append("release")
-    if "tests" in test.needs and "cargo" in running:
-        names.append("cargo")
+    # It compiles the crates of both.
+    if ("tests" in test.needs or test.name == "release") and "compiled" in running:
+        names.append("compiled")
     if "samples" in test.needs:
         names.extend(SAMPLES)
     # A program that setup may bring.
@@ -230,11 +233,15 @@ def in_place(need):
 class Run:
     """A test that was started."""
 
-    def __init__(self, test, scope):
+    def __init__(self, test, scope, names):
         self.test, self.began, self.killed = test, time.monotonic(), False
         self.log = LOGS / f"{test.name}.log"
         command = test.command.format(scope=scope, short="--full" if scope != "--everyday" else scope)
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **test.environment, **(test.brief if scope == "--everyday" else {})}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **test.environment}
+        if scope == "--everyday":
+            environment.update(test.brief)
+            for other in names.intersection(test.beside):
+                environment.update(test.beside[other])
         # No two tests write into the same folder.
         work = pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve()
         environment["WEAVE_WORK"], environment["WEAVE_SAMPLES"] = str(work / test.name), str(work / "samples")
@@ -285,7 +292,7 @@ def run_all(tests, args, scope):
             test = next_of(waiting, running, done, before) if len(running) < args.jobs else None
             if test:
                 waiting.remove(test)
-                running.append(Run(test, scope))
+                running.append(Run(test, scope, names))
             else:
                 time.sleep(0.2)
             for run in list(running):

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Lints Weave and runs cargo's tests, with the crates that the release build has compiled.
+"""Lints Weave and runs cargo's tests; they and the release build share the crates that either has compiled.
 
-    rust_tests.py [cargo's arguments]
+    rust_tests.py [--no-run] [cargo's arguments]
 
 The profile `bench` is the release build's but for Weave itself, which has no optimisation and all checks; the folder is one
-of its own, so that the program of the release build stays. clippy compiles what it lints: once for both."""
+of its own, so that the program of the release build stays. clippy compiles what it lints: once for both. WEAVE_WITHOUT names
+a program of tests that does not run."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +21,20 @@ FOLDER = lib.TARGET / "tests"
 BUILT = FOLDER / "release"
 
 
-def copy_crates():
-    """The crates that the release build compiled, at the first time."""
+def copy_crates(source, target):
+    """What one build has compiled of other crates, where the other has compiled nothing yet."""
+    own = re.compile(rf"(lib)?({'|'.join(targets())})-[0-9a-f]+")
+    leave = lambda _, names: [name for name in names if own.match(name)]
     for part in ("deps", "build", ".fingerprint"):
-        if (RELEASE / part).is_dir() and not (BUILT / part).is_dir():
-            shutil.copytree(RELEASE / part, BUILT / part)
+        if (source / part).is_dir() and not (target / part).is_dir():
+            shutil.copytree(source / part, target / part, ignore=leave)
+
+
+def targets():
+    """The names of this tree's own crates."""
+    command = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
+    said = json.loads(subprocess.run(command, cwd=lib.ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return {target["name"] for package in said["packages"] for target in package["targets"]}
 
 
 def cargo(*arguments, **more):
@@ -35,7 +46,7 @@ def cargo(*arguments, **more):
 
 def programs():
     """The programs of cargo's tests by name (`weave` for the library's own), and the command's own under `weave.bin`."""
-    copy_crates()
+    copy_crates(RELEASE, BUILT)
     built = cargo("--no-run", "--quiet", "--message-format=json", check=True, stdout=subprocess.PIPE, text=True).stdout
     found = {}
     for message in map(json.loads, built.splitlines()):
@@ -48,7 +59,20 @@ def programs():
     return found
 
 
+def chosen(without):
+    """Cargo's options for all tests but those of a program."""
+    if not without:
+        return []
+    names = [path.stem for path in (lib.ROOT / "tests").glob("*.rs")] + ["cli"]
+    without in names or sys.exit(f"WEAVE_WITHOUT: no tests/{without}")
+    return ["--lib", "--bins", *(f"--test={name}" for name in sorted(names) if name != without)]
+
+
 if __name__ == "__main__":
-    copy_crates()
-    lint = cargo("--no-run", "--all-targets", "--quiet").returncode
-    sys.exit(lint or cargo("--no-fail-fast", *sys.argv[1:]).returncode)
+    arguments = sys.argv[1:]
+    copy_crates(RELEASE, BUILT)
+    status = cargo("--no-run", "--all-targets", "--quiet").returncode
+    copy_crates(BUILT, RELEASE)
+    if "--no-run" not in arguments:
+        status = status or cargo("--no-fail-fast", *chosen(os.environ.get("WEAVE_WITHOUT")), *arguments).returncode
+    sys.exit(status)
