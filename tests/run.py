@@ -145,6 +145,7 @@ TESTS = [
     script("layouts", "programs", 49, "{scope}", needs=("jdks",), brief=QUICK),
     script("gradle", "builds", 81, needs=("jdks",), runs="ci", brief=QUICK),
     script("maven", "builds", 131, needs=("jdks",), runs="ci", brief=QUICK),
+    script("twin", "programs", 130, needs=("jdks",), runs="full"),
     script("real_builds", "builds", 120, needs=("jdks",), runs="full"),
     script("aot", "builds", 56, needs=("sdk",), runs="ci"),
     script("suites", "more", 41, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),

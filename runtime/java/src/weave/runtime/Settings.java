@@ -83,9 +83,13 @@ final class Settings {
         return limitSetBy == Limits.USER || limit >= Limits.LEAST ? null : limitMessage;
     }
 
-    /** All that is asked when tracing is off. */
+    /** All that is asked when tracing is off, as it is where the platform itself is woven and has no properties yet. */
     static boolean on() {
-        return !"off".equalsIgnoreCase(get("weave.trace"));
+        try {
+            return !"off".equalsIgnoreCase(get("weave.trace"));
+        } catch (NullPointerException starting) {
+            return false;
+        }
     }
 
     /** Where lines of the library's go: null for the error stream, empty for nowhere, else a file. */
