@@ -82,6 +82,8 @@ public final class Suite {
         test("switched between a value and its call", Suite::switchedValues);
         test("switched at the end of the stack", Suite::switchedDeep);
         test("switched a thousand times under load", Suite::switchedOften);
+        test("switched in a loop without end", Suite::switchedLoop);
+        test("switched methods that are off and come late", Suite::switchedLate);
         test("switched by strangers", Suite::switchedHostile);
         test("level at the start", Suite::switchedLevel);
         test("sampled, tree by tree", Suite::sampled);
@@ -1401,6 +1403,40 @@ public final class Suite {
                 check(all > 40 && all <= most[id], all + " of " + most[id] + " calls of " + id);
             }
             t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+        }
+    }
+
+    /** Machine code in which what is off does nothing is given up when somebody switches, the first time and later. */
+    private static void switchedLoop(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            int calls = 0;
+            for (String id : new String[] {"3", "5", "3"}) {
+                p.tell("spin " + id);
+                Thread.sleep(500); // compiled, most likely; if not, the test asks for less
+                p.request("level info\ndisable often"); // still off
+                Thread.sleep(200);
+                p.request("level debug\nmode aggregate");
+                p.tell("stop"); // the loop ends with the first call that is on
+                p.request("level info");
+                calls++;
+            }
+            TraceReader t = p.end();
+            equal(3, calls, "loops");
+            equal(2L, t.sums.get(3).ended(), "calls of 3 that were on");
+            equal(1L, t.sums.get(5).ended(), "calls of 5 that were on");
+        }
+    }
+
+    /** What can be switched is known though no call of it does anything: maps of loaders that threads have come with are found. */
+    private static void switchedLate(Path folder) throws Exception {
+        Path jar = plug(folder, "late", 71, map(0, 71), true);
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("round 100");
+            p.tell("plug " + jar);
+            p.await(() -> new TraceReader(p.trace).symbols.size() == 2);
+            p.request("level debug");
+            p.tell("round 10");
+            equal(40L, enters(p.end(), 3), "calls that are on");
         }
     }
 
