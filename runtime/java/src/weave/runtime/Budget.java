@@ -24,7 +24,8 @@ final class Budget {
     private static final double ROOM = 0.7;
     /** The least part of the rate that is allowed, however full the trace is. */
     private static final double LEAST = 0.01;
-    /** What summing up a call costs, and counting it, and the share of the process's CPU that all of either may take. */
+    /** What a record costs, summing up a call, and counting it, and the share of the process's CPU that all of either may take. */
+    private static final double RECORD_COST = 30e-9;
     private static final double COST = 50e-9;
     private static final double COUNT_COST = 5e-9;
     private static final double SHARE = 0.03;
@@ -34,6 +35,8 @@ final class Budget {
     private final Store store;
     /** Records a second; 0 for any number. */
     private final long rate;
+    /** What rules allow, as a part of the program's own CPU; 0 where none says it. */
+    private double overhead;
     /** How many nanoseconds a call of a method may take that is told no more by itself. Of methods that this is about. */
     final IdMap slower = new IdMap();
     /** {@link Modes#AGGREGATE}, {@link Modes#COUNT} or {@link Modes#OFF}, of methods that are no longer recorded. */
@@ -63,9 +66,20 @@ final class Budget {
         rate = store.settings.rate;
     }
 
+    /** A rule allows so many thousandths of the program's CPU: the least of them counts. */
+    void allow(int thousandths) {
+        double part = thousandths / 1e3;
+        overhead = overhead == 0 ? part : Math.min(overhead, part);
+    }
+
+    /** The share of the process's CPU that each of what is recorded, summed up and counted may take: what a rule says is a part of the rest. */
+    private double share() {
+        return overhead == 0 ? SHARE : overhead / (1 + overhead) / 3;
+    }
+
     /** How long until a look, in nanoseconds. */
     long pause() {
-        return rate == 0 || slower.size() == 0 ? Long.MAX_VALUE : soon ? SHORT_PAUSE : PAUSE;
+        return rate == 0 && overhead == 0 || slower.size() == 0 ? Long.MAX_VALUE : soon ? SHORT_PAUSE : PAUSE;
     }
 
     void reset() {
@@ -112,11 +126,14 @@ final class Budget {
         long from = serial;
         serial = last;
         // Of a process that has a part of a processor as much is allowed as that part.
-        double part = spent > 0 && spentThen > 0 ? Math.min(1, (spent - spentThen) / (double) Math.max(1, looked - tallied)) : 1;
+        double cpu = spent > 0 && spentThen > 0 ? (spent - spentThen) / (double) Math.max(1, looked - tallied) : 1;
         spentThen = spent;
         tallied = looked;
         // The fuller the trace, the less: what was recorded is to stay in it.
-        double allowed = rate * Math.max(LEAST, store.room() * part);
+        double allowed = rate == 0 ? Double.MAX_VALUE : rate * Math.max(LEAST, store.room() * Math.min(1, cpu));
+        if (overhead != 0) {
+            allowed = Math.min(allowed, share() * cpu / RECORD_COST);
+        }
         if (all <= allowed) {
             return new int[0];
         }
@@ -171,7 +188,7 @@ final class Budget {
                 }
             }
         }
-        int[] found = most(candidates, 1, all - SHARE * time / COST, Modes.COUNT);
+        int[] found = most(candidates, 1, all - share() * time / COST, Modes.COUNT);
         soon |= found.length > 0;
         return found;
     }
@@ -194,7 +211,7 @@ final class Budget {
                 candidates.add(new long[] {news, id});
             }
         }
-        int[] found = most(candidates, 1, all - SHARE * time / COUNT_COST, Modes.OFF);
+        int[] found = most(candidates, 1, all - share() * time / COUNT_COST, Modes.OFF);
         soon |= found.length > 0;
         return found;
     }

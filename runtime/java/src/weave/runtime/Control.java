@@ -187,6 +187,11 @@ final class Control {
     }
 
     private void govern(Ids.Row row) {
+        for (Ids.Aspect aspect : row.by) {
+            if (aspect.overhead > 0) {
+                budget.allow(aspect.overhead);
+            }
+        }
         int slower = mode.equals("auto") && row.slower() < 0 ? USUAL : row.slower();
         for (int i = 0; i < row.count && slower > 0; i++) {
             budget.slower.put(row.first + i, slower * 1_000L);
