@@ -1411,6 +1411,14 @@ def test_auto_within_the_rate(folder):
         again(folder)
 
 
+def test_auto_within_what_a_rule_allows(folder):
+    symbols = maps.switched(((1 | 16 | 128, "hot", 1000, 10), (1, "sql")), ((2, [1]), (20, [0])))
+    with SwitchedProcess(folder, symbols=symbols, WEAVE_TRACE_RATE="off") as p:
+        p.tell("until 20 2")  # summed up, then counted: without the rule nothing is decided
+        t = p.end()
+    equal([20], sorted({method for _, _, methods in t.decisions for method in methods}), "what was decided about")
+
+
 SAMPLED = maps.switched(((1 | 32, "tenth", 10), (1 | 32, "third", 3), (1 | 32 | 64, "twice", 2), (1, "sql")), ((2, [3]), (30, [0]), (31, [1]), (32, [2]), (34, [0]), (35, [1])))
 
 

@@ -94,6 +94,7 @@ public final class Suite {
         test("sampled at the end of the stack", Suite::sampledDeep);
         test("what is called too often", Suite::tooOften);
         test("what is called too often for the ring", Suite::tooOftenForTheRing);
+        test("what takes more than a rule says", Suite::tooDear);
         test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
@@ -1088,11 +1089,13 @@ public final class Suite {
 
         /** Draws of sampled calls are the process's own. */
         static final String ANEW = "-Dsuite.anew=1";
+        /** The aspect under auto may take a hundredth of the program's CPU. */
+        static final String WITHIN = "-Dsuite.within=1";
 
         Controlled(Path folder, String... options) throws Exception {
             trace = folder.resolve("t.wtrace");
             Path maps = Files.createDirectories(folder.resolve("maps/META-INF/weave"));
-            Files.write(maps.resolve("symbols"), switchedMap());
+            Files.write(maps.resolve("symbols"), switchedMap(List.of(options).contains(WITHIN) ? 10 : 0));
             List<String> all = new ArrayList<>(List.of("-cp", System.getProperty("java.class.path") + ":" + folder.resolve("maps")));
             if (!List.of(options).contains(ANEW)) {
                 all.add("-Dweave.trace.seed=1");
@@ -1198,7 +1201,7 @@ public final class Suite {
      * Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched; of 7 and 8 the program itself decides;
      * 11 to 16 are sampled.
      */
-    private static byte[] switchedMap() throws Exception {
+    private static byte[] switchedMap(int overhead) throws Exception {
         java.io.ByteArrayOutputStream entries = new java.io.ByteArrayOutputStream();
         entries.write(11);
         number(entries, 8);
@@ -1206,8 +1209,11 @@ public final class Suite {
         text(entries, "noise".getBytes());
         number(entries, 1);
         text(entries, "sql".getBytes());
-        number(entries, 1 + 16);
+        number(entries, 1 + 16 + (overhead > 0 ? 128 : 0));
         number(entries, 1_000);
+        if (overhead > 0) {
+            number(entries, overhead);
+        }
         text(entries, "often".getBytes());
         int[] sampled = {10, 1_000, 1, (1 << 24) - 1, 5};
         for (int i = 0; i < sampled.length; i++) {
@@ -1722,6 +1728,26 @@ public final class Suite {
                 summed = new TraceReader(p.trace).decided.containsKey(7);
             }
             check(summed, "the method is only summed up where the trace is full");
+        }
+    }
+
+    /** What a rule says that all this may take counts where no rate is set, and without either nothing is decided. */
+    private static void tooDear(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.rate=off", Controlled.WITHIN)) {
+            boolean decided = false;
+            for (int i = 0; i < 1_000 && !decided; i++) {
+                p.tell("often 20");
+                decided = new TraceReader(p.trace).decided.containsKey(7);
+            }
+            check(decided, "the method is only summed up where it takes more than a rule says");
+        }
+        Files.delete(folder.resolve("t.wtrace"));
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.rate=off", "-Dweave.trace.limit=1g")) {
+            for (int i = 0; i < 5; i++) {
+                p.tell("often 20");
+            }
+            TraceReader t = p.end();
+            equal(5L * 20 * 20_000, enters(t, 7), "recorded calls where nothing limits them");
         }
     }
 
