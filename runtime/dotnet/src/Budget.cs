@@ -29,7 +29,7 @@ namespace Weave.Runtime
         private const int Summing = 15;
         /// <summary>What counting a call takes where there are thousands of methods.</summary>
         private const int Counting = 10;
-        /// <summary>A call that takes so many nanoseconds is worth its sum.</summary>
+        /// <summary>A call that takes so many nanoseconds is worth its sum, unless a rule says what all may take.</summary>
         private const int Worthwhile = 2500;
 
         private readonly Store store;
@@ -423,7 +423,7 @@ namespace Weave.Runtime
             {
                 var id = (int)cells[i];
                 long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
-                bool isDear = times == null || times.Count(id) < cells[i + 1] * Worthwhile;
+                bool isDear = overhead != 0 || times == null || times.Count(id) < cells[i + 1] * Worthwhile;
                 if (n > 0 && isDear && decided.Count(id) == decisions && control.SlowerThan(id) >= 0)
                 {
                     all += n;
