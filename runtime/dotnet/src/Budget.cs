@@ -339,11 +339,6 @@ namespace Weave.Runtime
         {
             toCount = null;
             toLeave = null;
-            if (decided.IsEmpty)
-            {
-                lightened = 0;
-                return;
-            }
             long used = CpuTime();
             bool knows = used > 0 && spentLightly > 0 && lightened != 0;
             if (knows && used - spentLightly < LeastCpu && now - lightened < Second)
@@ -424,7 +419,9 @@ namespace Weave.Runtime
                 var id = (int)cells[i];
                 long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
                 bool isDear = overhead != 0 || times == null || times.Count(id) < cells[i + 1] * Worthwhile;
-                if (n > 0 && isDear && decided.Count(id) == decisions && control.SlowerThan(id) >= 0)
+                // What its code has counted nobody has decided about; how often it was called before does not matter.
+                bool isCounted = decisions == 2 && decided.Count(id) == 0 && old.Count(id) > 0;
+                if (n > 0 && isDear && (isCounted || decided.Count(id) == decisions) && control.SlowerThan(id) >= 0)
                 {
                     all += n;
                     order.Add(Math.Min(n, int.MaxValue) << 32 | (long)(uint)id);
@@ -440,7 +437,7 @@ namespace Weave.Runtime
             long[] sorted = Sorted(order);
             for (int i = sorted.Length - 1; i >= 0 && excess > 0; i--)
             {
-                decided.Add((int)sorted[i], 1);
+                decided.Add((int)sorted[i], decisions + 1 - decided.Count((int)sorted[i]));
                 chosen.Add((int)sorted[i]);
                 excess -= (sorted[i] >> 32) * each;
             }

@@ -422,6 +422,11 @@ public final class Programs {
                     t.start();
                 }
                 case "often" -> often(n);
+                case "straight" -> {
+                    for (int i = 0; i < n; i++) {
+                        Switched.exit(Switched.enter(1_000 << 8 | 0x16, 7), 7); // counted, under auto
+                    }
+                }
                 case "failing" -> {
                     for (int i = 0; i < n; i++) {
                         Switched.error(FAILURE, Switched.enter(1_000 << 8 | 0x15, 8), 8); // summed up

@@ -95,6 +95,7 @@ public final class Suite {
         test("what is called too often", Suite::tooOften);
         test("what is called too often for the ring", Suite::tooOftenForTheRing);
         test("what takes more than a rule says", Suite::tooDear);
+        test("what is straight-line code", Suite::straightLine);
         test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
@@ -1728,6 +1729,22 @@ public final class Suite {
                 summed = new TraceReader(p.trace).decided.containsKey(7);
             }
             check(summed, "the method is only summed up where the trace is full");
+        }
+    }
+
+    /** Under auto, what is straight-line code is counted from the start, and left out where even that is too dear. */
+    private static void straightLine(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            long calls = 0;
+            for (int i = 0; i < 1_000 && !new TraceReader(p.trace).leftOut.contains(7); i++) {
+                p.tell("straight 5000000");
+                calls += 5_000_000;
+            }
+            TraceReader t = p.end();
+            check(t.leftOut.contains(7), "it is left out");
+            equal(0L, enters(t, 7), "records");
+            check(!t.sums.containsKey(7), "it is not summed up");
+            check(t.counts.get(7) > 0 && t.counts.get(7) <= calls, t.counts.get(7) + " of " + calls + " calls counted");
         }
     }
 

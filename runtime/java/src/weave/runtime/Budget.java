@@ -53,7 +53,7 @@ final class Budget {
     private long looked = System.nanoTime();
     /** Seconds of CPU that the process had between the last two looks; of time where nobody tells its CPU. */
     private double time;
-    /** Its CPU time at the last look, and when chunks were looked at; 0 where it was not asked for. */
+    /** Its CPU time at the last look, and when chunks were looked at; 0 where nobody tells it. */
     private long spent;
     private long spentThen;
     /** The last chunk that was looked at, and when. */
@@ -95,23 +95,19 @@ final class Budget {
             return false;
         }
         time = (now - looked) / 1e9;
-        if (decided.size() > 0 || store.serial() - serial >= FEWEST) {
-            long used = Meter.cpuTime();
-            if (used > 0 && spent > 0) {
-                if (used - spent < LEAST_CPU && now - looked < LONGEST) {
-                    return false;
-                }
-                time = Math.max(used - spent, LEAST_CPU / 4) / 1e9;
+        long used = Meter.cpuTime();
+        if (used > 0 && spent > 0) {
+            if (used - spent < LEAST_CPU && now - looked < LONGEST) {
+                return false;
             }
-            spent = used;
+            time = Math.max(used - spent, LEAST_CPU / 4) / 1e9;
         }
+        spent = used;
         looked = now;
         soon = false;
         tallies.clear();
         tables.clear();
-        if (decided.size() > 0) {
-            store.live(tallies, tables);
-        }
+        store.live(tallies, tables);
         return true;
     }
 
@@ -204,7 +200,10 @@ final class Budget {
         long[] cells = sum.cells();
         for (int i = 0; i < cells.length; i += 2) {
             int id = (int) cells[i];
-            if (cells[i + 1] != 0 && decided.get(id, 0) == Modes.COUNT) {
+            long what = decided.get(id, 0);
+            if (what == 0 && cells[i + 1] != 0 && slower.has(id) && !countedBefore.has(id)) {
+                countedBefore.put(id, cells[i + 1]); // its code has it counted, or somebody had: what comes from now on matters
+            } else if (cells[i + 1] != 0 && (what == Modes.COUNT || what == 0 && slower.has(id))) {
                 long news = Math.max(0, cells[i + 1] - countedBefore.get(id, 0));
                 countedBefore.put(id, cells[i + 1]);
                 all += news;
