@@ -1425,7 +1425,10 @@ slower-than = \"2ms\"
                 adapters: "weave/hooks/",
             };
             let mut planner = Planner::new(&artifact, &base_of, false).with_own(own);
-            show(&mut planner, &["work", "noise", "part", "plain", "other", "line"]);
+            show(
+                &mut planner,
+                &["work", "noise", "part", "plain", "other", "line"],
+            );
             assert!(planner.misfits.is_empty());
             let plan = planner.plan;
             let switched: FxHashMap<u32, Switches> = plan.switched_ids().into_iter().collect();

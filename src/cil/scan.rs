@@ -483,7 +483,11 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn is_straight_line(&self) -> bool {
-        let row = self.image.metadata.tables.row(table::METHOD_DEF, self.number);
+        let row = self
+            .image
+            .metadata
+            .tables
+            .row(table::METHOD_DEF, self.number);
         let body = row.and_then(|row| self.image.body(row.get(column::method_def::RVA)));
         body.is_ok_and(|(_, body)| insn::is_straight_line(body.code))
     }

@@ -304,22 +304,26 @@ pub fn is_straight_line(code: &[u8]) -> bool {
         };
         let mut back = matches!(
             insn.opcode,
-            op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC
-                | op::NEWARRAY
-                | op::ANEWARRAY
-                | op::MULTIANEWARRAY
-                | op::MONITORENTER
-                | op::MONITOREXIT
-                | op::JSR
-                | op::JSR_W
-                | op::RET
+            op::INVOKEVIRTUAL
+                ..=op::INVOKEDYNAMIC
+                    | op::NEWARRAY
+                    | op::ANEWARRAY
+                    | op::MULTIANEWARRAY
+                    | op::MONITORENTER
+                    | op::MONITOREXIT
+                    | op::JSR
+                    | op::JSR_W
+                    | op::RET
         );
         let walked = match insn.form {
             Form::Branch | Form::WideBranch => {
                 branch_target(code, insn).map(|target| back |= target <= pc)
             }
             Form::Switch => switch_targets(code, insn, |target| back |= target <= pc),
-            Form::Wide => Ok(back |= code.get(pc as usize + 1) == Some(&op::RET)),
+            Form::Wide => {
+                back = code.get(pc as usize + 1) == Some(&op::RET);
+                Ok(())
+            }
             Form::Invalid => return false,
             _ => Ok(()),
         };

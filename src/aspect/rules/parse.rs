@@ -17,7 +17,9 @@ use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
 use crate::aspect::point::PointKind;
 use crate::error::Place;
-use crate::switches::{LEVEL_WORDS, Level, MOST_MICROSECONDS, MOST_OVERHEAD, MOST_SAMPLED, Sampling};
+use crate::switches::{
+    LEVEL_WORDS, Level, MOST_MICROSECONDS, MOST_OVERHEAD, MOST_SAMPLED, Sampling,
+};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;

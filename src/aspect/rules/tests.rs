@@ -357,7 +357,15 @@ fn a_level_is_of_whole_calls() {
         let rules = Rules::parse("rules", &text).unwrap();
         assert_eq!(rules.aspects[0].overhead, Some(part), "{said}");
     }
-    for said in ["\"0%\"", "\"101%\"", "\"5\"", "\"5.25%\"", "\".5%\"", "5", "\"-1%\""] {
+    for said in [
+        "\"0%\"",
+        "\"101%\"",
+        "\"5\"",
+        "\"5.25%\"",
+        "\".5%\"",
+        "5",
+        "\"-1%\"",
+    ] {
         let text = format!(
             "version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\nmode = \"auto\"\noverhead = {said}\n"
         );

@@ -350,7 +350,8 @@ pub fn is_straight_line(code: &[u8]) -> bool {
                 return true;
             }
             // Monitors, arrays, calls.
-            let mut back = matches!(insn.opcode, 0x1d | 0x1e | 0x23..=0x26 | 0x6e..=0x78 | 0xfa..=0xfd);
+            let mut back =
+                matches!(insn.opcode, 0x1d | 0x1e | 0x23..=0x26 | 0x6e..=0x78 | 0xfa..=0xfd);
             let walked = targets(code, insn, |target| back |= target <= insn.pc);
             walked.is_ok() && !back
         })
