@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """What weaving whole costs real programs on the JVM: CPU as a multiple of the unwoven program's, which runs in turns with the woven ones.
 
-    benches/cost.py [--only h2|tiny]... [--modes MODE[,MODE..]] [--rounds N] [--busy N]
+    benches/cost.py [--only h2|tiny|boot]... [--modes MODE[,MODE..]] [--rounds N] [--busy N]
 
 h2: the database H2, asked for a while by one thread, whose CPU time in the second half counts (steady). tiny: calls of a few nanoseconds,
-whose whole run counts. Modes: `off` (woven as without rules, no trace), `level` (woven with levels, all of them off), `auto`, and `record`.
+whose whole run counts. boot: a web application of Spring Boot with all its libraries, of whose process the CPU until it answers counts
+("start"), and that of 600 requests behind 3,000 others ("warm"). Modes: `off` (woven as without rules, no trace), `level` (woven with levels, all of them off), `auto`, `within`
+(`auto` with `overhead = "5%"`), and `record`.
 Each turn runs all of them on each JDK; what counts is the median of the turns. With --busy so many processes run beside, which do nothing
 but take CPU, and all of it goes on one core. The web API of ASP.NET Core has a bench of its own, webapi.py. Its figures: docs/cost.md.
 """
 
 import argparse
+import http.client
+import os
 import pathlib
 import statistics
 import subprocess
@@ -19,6 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "harness"))
 
 import corpora
+from layouts import BOOT
+from servers import Program
 from lib import WORK, fresh, judges, main, oldest_jdk, run, weave_binary
 
 ASPECT = '[[aspect]]\nname = "whole"\nmatch = {{ type = "{types}", method = "*" }}\n'
@@ -27,11 +33,89 @@ MODES = {
     "off": None,
     "record": None,
     "auto": ASPECT + 'mode = "auto"\n',
+    "within": ASPECT + 'mode = "auto"\noverhead = "5%"\n',
     "level": ASPECT + 'level = "debug"\n',
 }
-GOALS = {"off": 1.05, "auto": 1.5}
+GOALS = {"off": 1.05, "level": 1.05, "auto": 1.5}
 #: Of each program the class that runs, its rounds, and which types are woven.
 PROGRAMS = {"h2": ("Steady", "1500", "org.h2.**"), "tiny": ("Tiny", "6000", "Tiny**")}
+WARM_UP, REQUESTS = 3_000, 600
+
+
+def woven(mode, types, source, out, folder):
+    """Weaves a jar or a folder of jars, as a mode says."""
+    rules = []
+    if MODES[mode]:
+        (folder / f"{mode}.toml").write_text("version = 1\n" + MODES[mode].format(types=types))
+        rules = ["--rules", folder / f"{mode}.toml"]
+    run([weave_binary(), "-q", *rules, source, out])
+
+
+def prepared_boot(modes, folder):
+    """The folder of jars of the unwoven application and of each mode."""
+    starter, version = BOOT["boot35"]
+    libraries = corpora.resolved("boot35", [f"org.springframework.boot:spring-boot-starter-{starter}:{version}"])
+    plain = fresh(folder / "unwoven")
+    for jar in libraries.glob("*.jar"):
+        (plain / jar.name).write_bytes(jar.read_bytes())
+    run([oldest_jdk() / "bin" / "javac", "-parameters", "-cp", f"{plain}/*", "-d", folder / "classes", ROOT / "benches/cost/boot/Boot.java"])
+    run([oldest_jdk() / "bin" / "jar", "cf", plain / "boot.jar", "-C", folder / "classes", "."])
+    for mode in modes:
+        woven(mode, "**", plain, folder / mode, folder)
+    return {mode: folder / mode for mode in ("unwoven", *modes)}
+
+
+def asked(jars, home, place, folder, prefix):
+    """Runs the application; the CPU of its start and of the requests, in milliseconds, and an answer."""
+    command = [*prefix, home / "bin" / "java", "-Xmx300m", "-XX:+UseSerialGC", f"-Dweave.trace={place}", "-Dweave.trace.limit=256m",
+               "-Dserver.port=0", "-Dspring.main.banner-mode=off", "-Dlogging.level.root=off", "-cp", f"{jars}/*", "boot.Boot"]
+    program = Program(command, folder, jars.name, env={**os.environ, "WEAVE_LEVEL": ""})
+    try:
+        client = http.client.HTTPConnection("127.0.0.1", int(program.line()), timeout=60)
+
+        def get(path):
+            client.request("GET", path)
+            return client.getresponse().read().decode()
+
+        start = int(get("/cpu"))
+        for i in range(WARM_UP):
+            get(f"/items/{i % 50}")
+        before = int(get("/cpu"))
+        for i in range(REQUESTS):
+            answer = get(f"/items/{i % 50}")
+        return start, int(get("/cpu")) - before, answer
+    finally:
+        program.process.kill()
+        program.process.wait()
+
+
+def measure_boot(modes, rounds, busy, folder):
+    places = prepared_boot(modes, folder)
+    used, told = {}, set()
+    for _ in range(rounds):
+        for version, home in judges().items():
+            for mode, jars in places.items():
+                trace = folder / f"{mode}.wtrace"
+                trace.unlink(missing_ok=True)
+                *cpu, answer = asked(jars, home, "off" if mode in ("unwoven", "off") else trace, folder, ["taskset", "-c", "0"] if busy else [])
+                told.add(answer)
+                for part, ms in zip(("start", "warm"), cpu):
+                    used.setdefault((version, part, mode), []).append(ms)
+                    show(f"boot, {part}", version, mode, used[version, part, mode], used[version, part, "unwoven"])
+    return differs("boot", told)
+
+
+def show(name, version, mode, all_ms, unwoven):
+    ratio = statistics.median(all_ms) / statistics.median(unwoven)
+    goal = f" (goal {GOALS[mode]})" if mode in GOALS else ""
+    print(f"{name}, JDK {version}, {mode}: {all_ms[-1]} ms; median of {len(all_ms)} {ratio:.2f} times{goal}", flush=True)
+
+
+def differs(name, told):
+    if len(told) > 1:
+        print(f"FAIL {name}: the woven programs gave other results: {told}")
+        return 1
+    return 0
 
 
 def prepared(name, modes, folder):
@@ -43,12 +127,8 @@ def prepared(name, modes, folder):
     jar = next(corpora.resolved("cost-h2", ["com.h2database:h2:2.3.232"]).glob("h2-*.jar")) if name == "h2" else own
     paths = {"unwoven": [jar, own]}
     for mode in modes:
-        rules = []
-        if MODES[mode]:
-            (folder / f"{mode}.toml").write_text("version = 1\n" + MODES[mode].format(types=types))
-            rules = ["--rules", folder / f"{mode}.toml"]
         out = fresh(folder / mode) / "woven.jar"
-        run([weave_binary(), "-q", *rules, jar, out])
+        woven(mode, types, jar, out, folder)
         paths[mode] = [out, own]
     return paths
 
@@ -69,19 +149,13 @@ def measure(name, modes, rounds, busy, folder):
                 ms, result = done.stdout.split()
                 used.setdefault((version, mode), []).append(int(ms))
                 told.add(result)
-                all_ms = used[version, mode]
-                ratio = statistics.median(all_ms) / statistics.median(used[version, "unwoven"])
-                goal = f" (goal {GOALS[mode]})" if mode in GOALS else ""
-                print(f"{name}, JDK {version}, {mode}: {ms} ms; median of {len(all_ms)} {ratio:.2f} times{goal}", flush=True)
-    if len(told) > 1:
-        print(f"FAIL {name}: the woven programs gave other results: {told}")
-        return 1
-    return 0
+                show(name, version, mode, used[version, mode], used[version, "unwoven"])
+    return differs(name, told)
 
 
 def body():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=PROGRAMS)
+    parser.add_argument("--only", action="append", choices=[*PROGRAMS, "boot"])
     parser.add_argument("--modes", default="off,level,auto")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--busy", type=int, default=0)
@@ -89,7 +163,12 @@ def body():
     beside = ["taskset", "-c", "0", sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(beside) for _ in range(args.busy)]
     try:
-        return sum(measure(name, args.modes.split(","), args.rounds, args.busy, fresh(WORK / f"cost-{name}")) for name in args.only or PROGRAMS)
+        modes, failed = args.modes.split(","), 0
+        for name in args.only or [*PROGRAMS, "boot"]:
+            folder = fresh(WORK / f"cost-{name}")
+            failed += (measure_boot(modes, args.rounds, args.busy, folder) if name == "boot"
+                       else measure(name, modes, args.rounds, args.busy, folder))
+        return failed
     finally:
         for other in others:
             other.kill()

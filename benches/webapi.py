@@ -4,7 +4,7 @@ unwoven program's.
 
     benches/webapi.py [--modes MODE[,MODE..]] [--seconds N] [--connections N]
 
-Modes: those of the rules' `mode`; `off` (no trace); `own`: `auto`, but the application's own types are summed up whatever that takes. Printed are the
+Modes: those of the rules' `mode`; `off` (no trace); `level` (woven with levels, all off while a trace is written); `own`: `auto`, but the application's own types are summed up whatever that takes. Printed are the
 rate in the first ten seconds, in the rest and in the last ten; how long the endpoint takes by its own stopwatch; which methods the report has on top;
 and the places of the application's own methods in it, by total and by own time.
 Goals of auto: at least 0.7 in the last ten seconds, 0.4 from the tenth to the sixtieth. Goals of own: of each of the endpoint's calls the time is known,
@@ -88,7 +88,7 @@ def body():
         trace, env = folder / f"{mode}.wtrace", {**environment}
         if mode != "unwoven":
             rules = folder / f"{mode}.toml"
-            says = {"off": "", "own": f'mode = "auto"\n{OWN}'}.get(mode, f'mode = "{mode}"')
+            says = {"off": "", "level": 'level = "debug"', "own": f'mode = "auto"\n{OWN}'}.get(mode, f'mode = "{mode}"')
             rules.write_text(RULES.format(mode=says))
             told = run([weave_binary(), "--rules", rules, folder / "unwoven", folder / mode]).stderr.splitlines()
             print(*told[-1:])

@@ -52,6 +52,8 @@ pub struct Switch {
     pub level: Level,
     /// The program itself decides how much it records of its calls (`mode = "auto"`): of one that takes so many microseconds always that.
     pub auto: Option<u32>,
+    /// The part of the program's CPU that this may take, in thousandths; with `auto` alone.
+    pub overhead: Option<u32>,
     /// Of its recorded calls only some are: with all sampled calls below them, by the outermost of a thread.
     pub sample: Option<Sampling>,
 }
@@ -76,6 +78,9 @@ impl fmt::Display for Sampling {
 
 /// The most microseconds that [`Switch::auto`] can have.
 pub const MOST_MICROSECONDS: u32 = (1 << 24) - 1;
+
+/// The most thousandths that [`Switch::overhead`] can have: as much as the program itself takes.
+pub const MOST_OVERHEAD: u32 = 1_000;
 
 /// The most calls that a [`Sampling`] can have.
 pub const MOST_SAMPLED: u32 = (1 << 24) - 1;
@@ -129,6 +134,7 @@ mod tests {
             name: "x".into(),
             level: Level::Debug,
             auto,
+            overhead: None,
             sample,
         })
     }

@@ -176,6 +176,10 @@ pub trait MethodDetails {
     fn has_lines(&self) -> bool {
         true
     }
+    /// Whether its code takes no longer than it is: it calls nothing, makes no array, waits for nothing, and never goes back.
+    fn is_straight_line(&self) -> bool {
+        false
+    }
     /// Why hooks at its points cannot have its `this`, if so.
     fn lacks_this(&self) -> Option<&'static str> {
         None

@@ -16,7 +16,7 @@ use crate::aspect::rules::hook::Word;
 use crate::aspect::rules::model::{At, OwnHooks};
 use crate::error::Result as CrateResult;
 use crate::spans::SpanRule;
-use crate::switches::{Switch, Switches, says};
+use crate::switches::{Switch, Switches, auto, says};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -871,6 +871,13 @@ impl Planner<'_> {
         let mode = match advice.only(Advice::LIBRARY) {
             Advice::AGGREGATE => 1,
             Advice::COUNT => 2,
+            // It can never be slow: where the program decides, it is not timed.
+            _ if auto(switches).is_some()
+                && !advice.has(Advice::OWN)
+                && method.details.is_straight_line() =>
+            {
+                2
+            }
             _ => 0,
         };
         self.bind_said(method, advice, says(mode, switches), None)
@@ -1283,6 +1290,21 @@ mod tests {
         }
     }
 
+    /// Of straight-line code.
+    struct Line;
+
+    impl MethodDetails for Line {
+        fn annotations(&self, _: EachName<'_>) {}
+        fn parameters(&self, _: EachName<'_>) {}
+        fn returns(&self, _: EachName<'_>) {}
+        fn signature(&self) -> Option<Signature> {
+            Nothing.signature()
+        }
+        fn is_straight_line(&self) -> bool {
+            true
+        }
+    }
+
     impl MethodDetails for Nothing {
         fn annotations(&self, _: EachName<'_>) {}
         fn parameters(&self, _: EachName<'_>) {}
@@ -1403,7 +1425,10 @@ slower-than = \"2ms\"
                 adapters: "weave/hooks/",
             };
             let mut planner = Planner::new(&artifact, &base_of, false).with_own(own);
-            show(&mut planner, &["work", "noise", "part", "plain", "other"]);
+            show(
+                &mut planner,
+                &["work", "noise", "part", "plain", "other", "line"],
+            );
             assert!(planner.misfits.is_empty());
             let plan = planner.plan;
             let switched: FxHashMap<u32, Switches> = plan.switched_ids().into_iter().collect();
@@ -1426,6 +1451,7 @@ slower-than = \"2ms\"
                 stays(Advice::ALL),
                 stays(Advice::ALL),
                 stays(Advice::ENTER),
+                stays(Advice::ALL),
                 stays(Advice::ALL)
             ]
         );
@@ -1436,7 +1462,9 @@ slower-than = \"2ms\"
                 switched(0, "all error, noise debug"),
                 stays(Advice::ALL),
                 stays(Advice::ENTER),
-                switched(0, "all error, noise debug, too often info")
+                switched(0, "all error, noise debug, too often info"),
+                // Straight-line code is counted.
+                switched(0x3_e806, "all error")
             ]
         );
         assert_eq!(
@@ -1465,7 +1493,7 @@ slower-than = \"2ms\"
                 has_body: true,
                 size: 20,
                 trivial: false,
-                details: &Nothing,
+                details: if *name == "line" { &Line } else { &Nothing },
             };
             planner.method(index as u32, &method);
         }

@@ -6,7 +6,7 @@ use crate::aspect::joinpoint::{
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
-use crate::cil::il::insn::op;
+use crate::cil::il::insn::{self, op};
 use crate::cil::image::Image;
 use crate::cil::machines::Machines;
 use crate::cil::metadata::flags::{has_il, impl_flag, method_flag};
@@ -484,6 +484,16 @@ impl MethodDetails for MethodView<'_, '_> {
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
         let of = (self.image, self.machines(), self.lines);
         let _ = points::each_point(of, self.number, kinds, each);
+    }
+
+    fn is_straight_line(&self) -> bool {
+        let row = self
+            .image
+            .metadata
+            .tables
+            .row(table::METHOD_DEF, self.number);
+        let body = row.and_then(|row| self.image.body(row.get(column::method_def::RVA)));
+        body.is_ok_and(|(_, body)| insn::is_straight_line(body.code))
     }
 
     fn has_lines(&self) -> bool {

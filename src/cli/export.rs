@@ -269,6 +269,7 @@ fn write<'a>(
         sum.logical_left_out += counts.logical_left_out;
         sum.unrecorded += counts.unrecorded;
         sum.unrecorded_left_out += counts.unrecorded_left_out;
+        sum.left_out += counts.left_out;
     }
     sink.finish()?;
     bar.finish_and_clear();
@@ -291,6 +292,13 @@ fn report(args: &ExportArgs, format: Format, counts: Counts) {
         let _ = writeln!(
             out,
             "{methods} counted or summed up, not recorded, left out: this format knows single calls alone"
+        );
+    }
+    if counts.left_out > 0 {
+        let _ = writeln!(
+            out,
+            "{} left out by the program itself from a moment on (`mode = \"auto\"`): their calls are more than those exported",
+            units::counted(counts.left_out, "method")
         );
     }
     if counts.logical_left_out > 0 {

@@ -12,6 +12,7 @@ use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::debug_lines;
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::format::insn;
 use crate::dex::{points, sites};
 use crate::error::{Error, Result};
 use std::cell::Cell;
@@ -357,6 +358,11 @@ impl MethodDetails for Details<'_, '_, '_> {
             // Code that cannot be read ends the list: weaving it reports that.
             let _ = sites::each_call(class.file, &code, &allows, &show, each);
         }
+    }
+
+    fn is_straight_line(&self) -> bool {
+        let code = Code::read(self.class.file.bytes, self.method.code as usize);
+        self.method.code != 0 && code.is_ok_and(|code| insn::is_straight_line(code.insns))
     }
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {

@@ -295,6 +295,46 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
     Ok(())
 }
 
+/// Whether code takes no longer than it is: no call, no array, no monitor, no way back. Code that cannot be read is not.
+pub fn is_straight_line(code: &[u8]) -> bool {
+    let mut pc = 0;
+    while (pc as usize) < code.len() {
+        let Ok(insn) = at(code, pc) else {
+            return false;
+        };
+        let mut back = matches!(
+            insn.opcode,
+            op::INVOKEVIRTUAL
+                ..=op::INVOKEDYNAMIC
+                    | op::NEWARRAY
+                    | op::ANEWARRAY
+                    | op::MULTIANEWARRAY
+                    | op::MONITORENTER
+                    | op::MONITOREXIT
+                    | op::JSR
+                    | op::JSR_W
+                    | op::RET
+        );
+        let walked = match insn.form {
+            Form::Branch | Form::WideBranch => {
+                branch_target(code, insn).map(|target| back |= target <= pc)
+            }
+            Form::Switch => switch_targets(code, insn, |target| back |= target <= pc),
+            Form::Wide => {
+                back = code.get(pc as usize + 1) == Some(&op::RET);
+                Ok(())
+            }
+            Form::Invalid => return false,
+            _ => Ok(()),
+        };
+        if back || walked.is_err() {
+            return false;
+        }
+        pc += insn.len;
+    }
+    !code.is_empty()
+}
+
 /// How much larger a switch becomes when it moves: its padding (0 to 3 bytes) changes.
 pub fn switch_growth(pc: u32, new_pc: u32) -> i32 {
     let padding = |pc: u32| (3 - pc % 4) as i32;
@@ -417,6 +457,25 @@ mod tests {
         let mut targets = vec![];
         switch_targets(&out, moved, |t| targets.push(t)).unwrap();
         assert_eq!(targets, [38, 37]);
+    }
+
+    #[test]
+    fn straight_line_code_calls_nothing_and_never_goes_back() {
+        // iload_0; ifle +5; iinc 0 by 1; iload_0; ireturn
+        let code = [26, 158, 0, 6, 132, 0, 1, 26, 172];
+        assert!(is_straight_line(&code));
+        for (place, byte) in [(1, 0xbc), (3, 0xff), (0, op::MONITORENTER), (0, 0xfe)] {
+            let mut other = code;
+            other[place] = byte;
+            if place == 3 {
+                other[2] = 0xff; // back to the first instruction
+            }
+            assert!(!is_straight_line(&other), "{other:?}");
+        }
+        assert!(!is_straight_line(&[op::INVOKESTATIC, 0, 1, op::RETURN]));
+        assert!(!is_straight_line(&[op::WIDE, op::RET, 0, 1]));
+        assert!(!is_straight_line(&[op::SIPUSH]), "cut off");
+        assert!(!is_straight_line(&[]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
 use crate::jvm::hidden;
-use crate::jvm::insn::op;
+use crate::jvm::insn::{self, op};
 use crate::jvm::kotlin::Inlined;
 use crate::jvm::points;
 use crate::jvm::pool::Known;
@@ -174,6 +174,11 @@ impl MethodDetails for Details<'_, '_> {
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
         let _ = points::each_point(self.class, self.method, kinds, each);
+    }
+
+    fn is_straight_line(&self) -> bool {
+        let code = self.class.code(self.method);
+        code.is_ok_and(|code| code.is_some_and(|code| insn::is_straight_line(code.insns)))
     }
 
     fn lines(&self) -> Vec<(u32, u32)> {

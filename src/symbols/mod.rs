@@ -10,7 +10,7 @@ use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::dotnet_names::{self, Shown};
 use crate::error::{Error, Kind, Result};
 use crate::spans::{self, SpanRule};
-use crate::switches::{self, Level, MOST_SAMPLED, Sampling, Switch, Switches};
+use crate::switches::{self, Level, MOST_OVERHEAD, MOST_SAMPLED, Sampling, Switch, Switches};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
@@ -32,6 +32,8 @@ const VERSION_WITH_ROOTS: u16 = 3;
 const VERSION_WITH_SWITCHES: u16 = 4;
 /// Version of a map that says what is a span: earlier readers do not know [`TAG_SPAN`].
 const VERSION_WITH_SPANS: u16 = 5;
+/// Version of a map that says what a program may pay: earlier readers do not know [`OVERHEAD`].
+const VERSION_WITH_OVERHEAD: u16 = 6;
 /// Where artifacts that are not packed into others carry their map (an apk, the library's jar). In a jar or folder of classes
 /// this member only names the map ([`Carried`]); earlier versions left the map itself there.
 pub const MEMBER: &str = "META-INF/weave/symbols";
@@ -109,6 +111,9 @@ const TAG_SWITCHED: u8 = 12;
 const TAG_SPAN: u8 = 13;
 /// Beside an aspect's level: the program itself decides about it, and a time follows.
 const AUTO: u32 = 1 << 4;
+/// Beside that: the part of the program's CPU that this may take follows, in thousandths.
+const OVERHEAD: u32 = 1 << 7;
+const AUTO_WITHIN: u32 = AUTO | OVERHEAD;
 /// Its calls are sampled, and a number follows: one of so many, or so many a second.
 const SAMPLED: u32 = 1 << 5;
 const SECOND: u32 = 1 << 6;
@@ -453,9 +458,15 @@ impl Writer {
                 (None, Some(Sampling::Second(calls))) => Some((SAMPLED_SECOND, calls)),
                 (None, None) => None,
             };
-            put_uleb32(&mut head, level | decides.map_or(0, |(flags, _)| flags));
+            let within = aspect.auto.and(aspect.overhead);
+            let flags = decides.map_or(0, |(flags, _)| flags) | within.map_or(0, |_| OVERHEAD);
+            put_uleb32(&mut head, level | flags);
             if let Some((_, number)) = decides {
                 put_uleb32(&mut head, number);
+            }
+            if let Some(part) = within {
+                put_uleb32(&mut head, part);
+                self.needs(VERSION_WITH_OVERHEAD);
             }
             put_uleb32(&mut head, aspect.name.len() as u32);
             head.extend_from_slice(aspect.name.as_bytes());
@@ -747,11 +758,11 @@ impl Symbols {
             return Err(Error::malformed(0, "not a symbols map"));
         }
         let version = header.le_u16()?;
-        if !(VERSION..=VERSION_WITH_SPANS).contains(&version) {
+        if !(VERSION..=VERSION_WITH_OVERHEAD).contains(&version) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_SPANS}"
+                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_OVERHEAD}"
                 ),
             ));
         }
@@ -908,10 +919,21 @@ impl Symbols {
                         let level = Level::of(said & 15).ok_or_else(|| {
                             Error::malformed(at, "unknown level in a symbols map")
                         })?;
-                        let (mut auto, mut sample) = (None, None);
+                        let (mut auto, mut overhead, mut sample) = (None, None, None);
                         match said & !15 {
                             0 => {}
                             AUTO => auto = Some(cursor.uleb32()?),
+                            AUTO_WITHIN => {
+                                auto = Some(cursor.uleb32()?);
+                                let part = cursor.uleb32()?;
+                                if !(1..=MOST_OVERHEAD).contains(&part) {
+                                    return Err(Error::malformed(
+                                        at,
+                                        "a symbols map lets a program pay an impossible part of its CPU",
+                                    ));
+                                }
+                                overhead = Some(part);
+                            }
                             flags @ (SAMPLED | SAMPLED_SECOND) => {
                                 let calls = cursor.uleb32()?;
                                 if !(1..=MOST_SAMPLED).contains(&calls) {
@@ -942,6 +964,7 @@ impl Symbols {
                             name,
                             level,
                             auto,
+                            overhead,
                             sample,
                         }));
                     }
@@ -1252,6 +1275,7 @@ mod tests {
                 name: name.into(),
                 level,
                 auto,
+                overhead: None,
                 sample,
             })
         };
@@ -1301,12 +1325,46 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_may_pay_is_told_and_kept() {
+        let by: Switches = [Arc::new(Switch {
+            name: "all".into(),
+            level: Level::Info,
+            auto: Some(1_000),
+            overhead: Some(50),
+            sample: None,
+        })]
+        .into();
+        let mut map = Writer::default();
+        map.method(1, "f", "()V", 1);
+        map.switched(1, &by);
+        let bytes = map.finish();
+        assert_eq!(bytes[4], 6, "readers of earlier versions refuse the map");
+        let mut symbols = Symbols::default();
+        symbols.add(&bytes).unwrap();
+        assert_eq!(symbols.switched(1).map(|by| by[0].overhead), Some(Some(50)));
+        for part in [0, MOST_OVERHEAD + 1] {
+            let mut payload = vec![TAG_ASPECTS, 1];
+            for number in [AUTO_WITHIN, 1_000, part, 0] {
+                put_uleb32(&mut payload, number);
+            }
+            let mut map = Writer::default();
+            map.needs(VERSION_WITH_OVERHEAD);
+            map.blocks.push(store(&payload));
+            map.block_count += 1;
+            let refused = Symbols::default().add(&map.finish()).unwrap_err();
+            assert!(refused.to_string().contains("impossible part"), "{refused}");
+        }
+    }
+
+    #[test]
     fn an_aspect_that_says_what_cannot_be_is_refused() {
         for (flags, number, said) in [
             (3, 1, "unknown level"),
             (SAMPLED | AUTO, 1, "unknown flags"),
             (SECOND, 1, "unknown flags"),
-            (SAMPLED << 2, 1, "unknown flags"),
+            (OVERHEAD, 1, "unknown flags"),
+            (OVERHEAD | SAMPLED, 1, "unknown flags"),
+            (OVERHEAD << 1, 1, "unknown flags"),
             (SAMPLED, 0, "an impossible number of calls"),
             (SAMPLED_SECOND, 1 << 24, "an impossible number of calls"),
         ] {

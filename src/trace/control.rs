@@ -548,6 +548,7 @@ mod tests {
                 name,
                 level,
                 auto: None,
+                overhead: None,
                 sample: None,
             }
         };
@@ -628,6 +629,7 @@ mod tests {
             name: "noise".into(),
             level: Level::Debug,
             auto: None,
+            overhead: None,
             sample: None,
         };
         assert_eq!(

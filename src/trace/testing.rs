@@ -315,6 +315,7 @@ pub(crate) fn sampled_symbols() -> Vec<u8> {
             name,
             level,
             auto: None,
+            overhead: None,
             sample: Some(sample),
         })]
         .into()

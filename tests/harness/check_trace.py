@@ -285,10 +285,14 @@ def read_symbols(trace, data):
                 aspects = []
                 for _ in range(number):
                     level, at = leb128(block, at)
-                    if level >> 4 not in (0, 1, 2, 6):
+                    if level >> 4 not in (0, 1, 2, 6, 9):
                         trace.problems.append(f"an aspect has flags {level:#x}")
                     if level & 48:
                         _, at = leb128(block, at)
+                    if level & 128:
+                        part, at = leb128(block, at)
+                        if not 1 <= part <= 1000 or struct.unpack_from("<H", data, 4) < (6,):
+                            trace.problems.append(f"an overhead of {part} thousandths in a map of version {struct.unpack_from('<H', data, 4)}")
                     name, at = text(block, at)
                     aspects.append((name, ("error", "info", "debug")[level & 15]))
                 if struct.unpack_from("<H", data, 4) < (4,):

@@ -23,15 +23,19 @@ namespace Weave.Runtime
         private const double LeastRate = 0.01;
         /// <summary>Summing up may take so many hundredths of the process's CPU, and counting as many.</summary>
         private const int Share = 3;
+        /// <summary>What a record takes, in nanoseconds.</summary>
+        private const int Recording = 30;
         /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
         private const int Summing = 15;
         /// <summary>What counting a call takes where there are thousands of methods.</summary>
         private const int Counting = 10;
-        /// <summary>A call that takes so many nanoseconds is worth its sum.</summary>
+        /// <summary>A call that takes so many nanoseconds is worth its sum, unless a rule says what all may take.</summary>
         private const int Worthwhile = 2500;
 
         private readonly Store store;
         private readonly long rate = Settings.Rate();
+        /// <summary>What rules allow, in thousandths of the program's own CPU; 0 where none says it.</summary>
+        private int overhead;
         /// <summary>1 for what is summed up, 2 for what is counted, 3 for what is left out.</summary>
         private Tally decided = new Tally();
         private long looked;
@@ -68,7 +72,19 @@ namespace Weave.Runtime
 
         internal bool IsOn
         {
-            get { return rate > 0; }
+            get { return rate > 0 || overhead > 0; }
+        }
+
+        /// <summary>A rule allows so many thousandths of the program's CPU: the least of them counts.</summary>
+        internal void Allow(int thousandths)
+        {
+            overhead = overhead == 0 ? thousandths : Math.Min(overhead, thousandths);
+        }
+
+        /// <summary>What each of what is recorded, summed up and counted may take of so much CPU of the process: what a rule says is a part of the rest.</summary>
+        private double Allowance(long cpu)
+        {
+            return overhead == 0 ? cpu / 100 * Share : (double)cpu * overhead / (1000 + overhead) / 3;
         }
 
         internal bool IsEmpty
@@ -112,11 +128,14 @@ namespace Weave.Runtime
             looked = now;
             long used = CpuTime();
             // Of a process that has a part of a processor as much is allowed as that part.
-            double part = used > 0 && spent > 0 && used - spent < since ? (used - spent) / (double)since : 1;
+            double cpu = used > 0 && spent > 0 ? (used - spent) / (double)since : 1;
+            double part = cpu < 1 ? cpu : 1;
             spent = used;
             // The fuller the trace, the less: what was recorded is to stay in it.
             double room = store.Room * part;
             double allowed = rate * (room > LeastRate ? room : LeastRate);
+            double payable = Allowance(Second) * cpu / Recording;
+            allowed = overhead != 0 && (rate == 0 || payable < allowed) ? payable : allowed;
             if (looks++ == 0 || (filled - past) * Format.ChunkWords * (double)Second <= allowed * since)
             {
                 return;
@@ -320,11 +339,6 @@ namespace Weave.Runtime
         {
             toCount = null;
             toLeave = null;
-            if (decided.IsEmpty)
-            {
-                lightened = 0;
-                return;
-            }
             long used = CpuTime();
             bool knows = used > 0 && spentLightly > 0 && lightened != 0;
             if (knows && used - spentLightly < LeastCpu && now - lightened < Second)
@@ -366,7 +380,7 @@ namespace Weave.Runtime
                 cost = cost == 0 ? Cost() : cost;
                 return;
             }
-            long share = since / 100 * Share;
+            var share = (long)Allowance(since);
             toLeave = Dearest(control, counts, null, countsBefore, 2, Counting, share);
             toCount = Dearest(control, sums, times, sumsBefore, 1, cost, share);
         }
@@ -404,8 +418,10 @@ namespace Weave.Runtime
             {
                 var id = (int)cells[i];
                 long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
-                bool isDear = times == null || times.Count(id) < cells[i + 1] * Worthwhile;
-                if (n > 0 && isDear && decided.Count(id) == decisions && control.SlowerThan(id) >= 0)
+                bool isDear = overhead != 0 || times == null || times.Count(id) < cells[i + 1] * Worthwhile;
+                // What its code has counted nobody has decided about; how often it was called before does not matter.
+                bool isCounted = decisions == 2 && decided.Count(id) == 0 && old.Count(id) > 0;
+                if (n > 0 && isDear && (isCounted || decided.Count(id) == decisions) && control.SlowerThan(id) >= 0)
                 {
                     all += n;
                     order.Add(Math.Min(n, int.MaxValue) << 32 | (long)(uint)id);
@@ -421,7 +437,7 @@ namespace Weave.Runtime
             long[] sorted = Sorted(order);
             for (int i = sorted.Length - 1; i >= 0 && excess > 0; i--)
             {
-                decided.Add((int)sorted[i], 1);
+                decided.Add((int)sorted[i], decisions + 1 - decided.Count((int)sorted[i]));
                 chosen.Add((int)sorted[i]);
                 excess -= (sorted[i] >> 32) * each;
             }

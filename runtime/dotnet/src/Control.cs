@@ -118,6 +118,13 @@ namespace Weave.Runtime
                     {
                         rows.Add(row);
                         methods += row.Count;
+                        for (int j = 0; j < row.By.Length; j++)
+                        {
+                            if (row.By[j].Overhead > 0)
+                            {
+                                budget.Allow(row.By[j].Overhead);
+                            }
+                        }
                     }
                 }
                 var firsts = new List<long>();

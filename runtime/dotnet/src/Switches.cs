@@ -13,6 +13,8 @@ namespace Weave.Runtime
         internal bool Auto;
         /// <summary>Then what is longer is told one by one, in microseconds.</summary>
         internal int SlowerThan;
+        /// <summary>What that may take, in thousandths of the program's CPU; 0 where the rule does not say it.</summary>
+        internal int Overhead;
     }
 
     /// <summary>Methods whose ids follow one another, and the aspects that switch them.</summary>
@@ -32,6 +34,7 @@ namespace Weave.Runtime
         private const int SwitchedTag = 12;
         private const int AutoFlag = 16;
         private const int SampleFlag = 32;
+        private const int OverheadFlag = 128;
 
         internal readonly List<Row> Rows = new List<Row>();
         private Aspect[] aspects = new Aspect[0];
@@ -114,6 +117,7 @@ namespace Weave.Runtime
                         int flags = Number();
                         var aspect = new Aspect { Level = flags & 15, Auto = (flags & AutoFlag) != 0 };
                         aspect.SlowerThan = aspect.Auto ? Number() : 0;
+                        aspect.Overhead = aspect.Auto && (flags & OverheadFlag) != 0 ? Number() : 0;
                         if ((flags & SampleFlag) != 0)
                         {
                             Number(); // the methods' own code says it

@@ -1393,7 +1393,7 @@ public static class Programs
     {
         if (id >= 20 && id < 30 || id < 0)
         {
-            return 1 << 4 | 4 | 1000 << 8; // auto
+            return 1 << 4 | 4 | 1000 << 8 | (id == 29 ? 2 : 0); // auto; 29 is straight-line code
         }
         if (id >= 30 && id < 40)
         {

@@ -1411,6 +1411,25 @@ def test_auto_within_the_rate(folder):
         again(folder)
 
 
+def test_auto_within_what_a_rule_allows(folder):
+    symbols = maps.switched(((1 | 16 | 128, "hot", 1000, 10), (1, "sql")), ((2, [1]), (20, [0])))
+    with SwitchedProcess(folder, symbols=symbols, WEAVE_TRACE_RATE="off") as p:
+        p.tell("until 20 2")  # summed up, then counted: without the rule nothing is decided
+        t = p.end()
+    equal([20], sorted({method for _, _, methods in t.decisions for method in methods}), "what was decided about")
+
+
+def test_auto_counts_straight_line_code(folder):
+    with SwitchedProcess(folder, symbols=maps.switched(((1 | 16, "hot", 1000),), ((29, [0]),))) as p:
+        calls = 0
+        while not any(what == 4 for _, what, _ in reader.Trace(p.trace).decisions):
+            p.tell("calls 29 5000000")
+            calls += 5_000_000
+        t = p.end()
+    equal((0, [(4, [29])]), (enters(t, 29), [(what, methods) for _, what, methods in t.decisions]), "records and decisions")
+    assert 29 not in t.sums and 0 < t.counts[29] <= calls, f"{t.counts[29]} of {calls} calls counted"
+
+
 SAMPLED = maps.switched(((1 | 32, "tenth", 10), (1 | 32, "third", 3), (1 | 32 | 64, "twice", 2), (1, "sql")), ((2, [3]), (30, [0]), (31, [1]), (32, [2]), (34, [0]), (35, [1])))
 
 

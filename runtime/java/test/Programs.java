@@ -404,7 +404,29 @@ public final class Programs {
                 }
                 case "value" -> Values.value(words[2], Integer.parseInt(words[3]) << 16, 128, null, n, states.get(ids.lastIndexOf(n)));
                 case "begin" -> Switched.begin(states.get(ids.lastIndexOf(n)), n);
+                case "spin" -> {
+                    Thread t = new Thread(() -> {
+                        // Nothing else is called: compilers may take out of the loop what they believe does not change.
+                        for (int state = 0; state == 0;) {
+                            state = Switched.enter(as(n), n);
+                            Switched.exit(state, n);
+                        }
+                    });
+                    running.add(t);
+                    t.start();
+                }
+                case "plug" -> {
+                    Thread t = new Thread(LockSupport::park);
+                    t.setDaemon(true);
+                    t.setContextClassLoader(new URLClassLoader(new URL[] {new File(words[1]).toURI().toURL()}));
+                    t.start();
+                }
                 case "often" -> often(n);
+                case "straight" -> {
+                    for (int i = 0; i < n; i++) {
+                        Switched.exit(Switched.enter(1_000 << 8 | 0x16, 7), 7); // counted, under auto
+                    }
+                }
                 case "failing" -> {
                     for (int i = 0; i < n; i++) {
                         Switched.error(FAILURE, Switched.enter(1_000 << 8 | 0x15, 8), 8); // summed up

@@ -82,6 +82,8 @@ public final class Suite {
         test("switched between a value and its call", Suite::switchedValues);
         test("switched at the end of the stack", Suite::switchedDeep);
         test("switched a thousand times under load", Suite::switchedOften);
+        test("switched in a loop without end", Suite::switchedLoop);
+        test("switched methods that are off and come late", Suite::switchedLate);
         test("switched by strangers", Suite::switchedHostile);
         test("level at the start", Suite::switchedLevel);
         test("sampled, tree by tree", Suite::sampled);
@@ -92,6 +94,8 @@ public final class Suite {
         test("sampled at the end of the stack", Suite::sampledDeep);
         test("what is called too often", Suite::tooOften);
         test("what is called too often for the ring", Suite::tooOftenForTheRing);
+        test("what takes more than a rule says", Suite::tooDear);
+        test("what is straight-line code", Suite::straightLine);
         test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
@@ -1086,11 +1090,13 @@ public final class Suite {
 
         /** Draws of sampled calls are the process's own. */
         static final String ANEW = "-Dsuite.anew=1";
+        /** The aspect under auto may take a hundredth of the program's CPU. */
+        static final String WITHIN = "-Dsuite.within=1";
 
         Controlled(Path folder, String... options) throws Exception {
             trace = folder.resolve("t.wtrace");
             Path maps = Files.createDirectories(folder.resolve("maps/META-INF/weave"));
-            Files.write(maps.resolve("symbols"), switchedMap());
+            Files.write(maps.resolve("symbols"), switchedMap(List.of(options).contains(WITHIN) ? 10 : 0));
             List<String> all = new ArrayList<>(List.of("-cp", System.getProperty("java.class.path") + ":" + folder.resolve("maps")));
             if (!List.of(options).contains(ANEW)) {
                 all.add("-Dweave.trace.seed=1");
@@ -1196,7 +1202,7 @@ public final class Suite {
      * Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched; of 7 and 8 the program itself decides;
      * 11 to 16 are sampled.
      */
-    private static byte[] switchedMap() throws Exception {
+    private static byte[] switchedMap(int overhead) throws Exception {
         java.io.ByteArrayOutputStream entries = new java.io.ByteArrayOutputStream();
         entries.write(11);
         number(entries, 8);
@@ -1204,8 +1210,11 @@ public final class Suite {
         text(entries, "noise".getBytes());
         number(entries, 1);
         text(entries, "sql".getBytes());
-        number(entries, 1 + 16);
+        number(entries, 1 + 16 + (overhead > 0 ? 128 : 0));
         number(entries, 1_000);
+        if (overhead > 0) {
+            number(entries, overhead);
+        }
         text(entries, "often".getBytes());
         int[] sampled = {10, 1_000, 1, (1 << 24) - 1, 5};
         for (int i = 0; i < sampled.length; i++) {
@@ -1401,6 +1410,40 @@ public final class Suite {
                 check(all > 40 && all <= most[id], all + " of " + most[id] + " calls of " + id);
             }
             t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+        }
+    }
+
+    /** Machine code in which what is off does nothing is given up when somebody switches, the first time and later. */
+    private static void switchedLoop(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            int calls = 0;
+            for (String id : new String[] {"3", "5", "3"}) {
+                p.tell("spin " + id);
+                Thread.sleep(500); // compiled, most likely; if not, the test asks for less
+                p.request("level info\ndisable often"); // still off
+                Thread.sleep(200);
+                p.request("level debug\nmode aggregate");
+                p.tell("stop"); // the loop ends with the first call that is on
+                p.request("level info");
+                calls++;
+            }
+            TraceReader t = p.end();
+            equal(3, calls, "loops");
+            equal(2L, t.sums.get(3).ended(), "calls of 3 that were on");
+            equal(1L, t.sums.get(5).ended(), "calls of 5 that were on");
+        }
+    }
+
+    /** What can be switched is known though no call of it does anything: maps of loaders that threads have come with are found. */
+    private static void switchedLate(Path folder) throws Exception {
+        Path jar = plug(folder, "late", 71, map(0, 71), true);
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("round 100");
+            p.tell("plug " + jar);
+            p.await(() -> new TraceReader(p.trace).symbols.size() == 2);
+            p.request("level debug");
+            p.tell("round 10");
+            equal(40L, enters(p.end(), 3), "calls that are on");
         }
     }
 
@@ -1686,6 +1729,42 @@ public final class Suite {
                 summed = new TraceReader(p.trace).decided.containsKey(7);
             }
             check(summed, "the method is only summed up where the trace is full");
+        }
+    }
+
+    /** Under auto, what is straight-line code is counted from the start, and left out where even that is too dear. */
+    private static void straightLine(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            long calls = 0;
+            for (int i = 0; i < 1_000 && !new TraceReader(p.trace).leftOut.contains(7); i++) {
+                p.tell("straight 5000000");
+                calls += 5_000_000;
+            }
+            TraceReader t = p.end();
+            check(t.leftOut.contains(7), "it is left out");
+            equal(0L, enters(t, 7), "records");
+            check(!t.sums.containsKey(7), "it is not summed up");
+            check(t.counts.get(7) > 0 && t.counts.get(7) <= calls, t.counts.get(7) + " of " + calls + " calls counted");
+        }
+    }
+
+    /** What a rule says that all this may take counts where no rate is set, and without either nothing is decided. */
+    private static void tooDear(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.rate=off", Controlled.WITHIN)) {
+            boolean decided = false;
+            for (int i = 0; i < 1_000 && !decided; i++) {
+                p.tell("often 20");
+                decided = new TraceReader(p.trace).decided.containsKey(7);
+            }
+            check(decided, "the method is only summed up where it takes more than a rule says");
+        }
+        Files.delete(folder.resolve("t.wtrace"));
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.rate=off", "-Dweave.trace.limit=1g")) {
+            for (int i = 0; i < 5; i++) {
+                p.tell("often 20");
+            }
+            TraceReader t = p.end();
+            equal(5L * 20 * 20_000, enters(t, 7), "recorded calls where nothing limits them");
         }
     }
 

@@ -243,7 +243,8 @@ final class TraceReader {
                         if (what == 4) {
                             leftOut.add(b.getInt(p + 16 + i));
                         }
-                        check(before == null ? what == 1 : before == 1 && what == 2 || before == 2 && what == 4, "from recorded to summed up to counted to nothing");
+                        // What its code has counted is left out at once.
+                        check(before == null ? what == 1 || what == 4 : before == 1 && what == 2 || before == 2 && what == 4, "from recorded to summed up to counted to nothing");
                     }
                 }
                 p += 16 + (length + 7) / 8 * 8;

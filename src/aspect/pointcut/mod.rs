@@ -566,6 +566,7 @@ impl Matcher {
                     name: aspect.name.as_str().into(),
                     level: aspect.level.unwrap_or_default(),
                     auto: aspect.auto,
+                    overhead: aspect.overhead,
                     sample: aspect.sample,
                 })
             })

@@ -30,6 +30,8 @@ pub struct Aspect {
     pub level: Option<Level>,
     /// The program itself decides how much it records ([`crate::switches::Switch::auto`]).
     pub auto: Option<u32>,
+    /// The part of the program's CPU that this may take ([`crate::switches::Switch::overhead`]).
+    pub overhead: Option<u32>,
     /// Which of its outermost calls are recorded.
     pub sample: Option<Sampling>,
     /// Its calls are spans.

@@ -17,7 +17,9 @@ use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
 use crate::aspect::point::PointKind;
 use crate::error::Place;
-use crate::switches::{LEVEL_WORDS, Level, MOST_MICROSECONDS, MOST_SAMPLED, Sampling};
+use crate::switches::{
+    LEVEL_WORDS, Level, MOST_MICROSECONDS, MOST_OVERHEAD, MOST_SAMPLED, Sampling,
+};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,13 +45,14 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 27] = [
+pub(super) const ASPECT_KEYS: [&str; 28] = [
     "name",
     "match",
     "exclude",
     "mode",
     "level",
     "slower-than",
+    "overhead",
     "sample",
     "advice",
     "hooks",
@@ -220,6 +223,19 @@ fn microseconds(text: &str) -> Option<u32> {
     };
     let time = number.parse::<u32>().ok()?.checked_mul(unit)?;
     (1..=MOST_MICROSECONDS).contains(&time).then_some(time)
+}
+
+/// A part of the program's CPU as people write it, such as `5%` or `0.5%`, in thousandths.
+fn thousandths(text: &str) -> Option<u32> {
+    let number = text.trim().strip_suffix('%')?.trim_end();
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(tenth) || tenth.len() != 1 {
+        return None;
+    }
+    let whole = whole.parse::<u32>().ok()?.checked_mul(10)?;
+    let part = whole.checked_add(tenth.parse().ok()?)?;
+    (1..=MOST_OVERHEAD).contains(&part).then_some(part)
 }
 
 /// `1/100` or `10/s`.
@@ -635,6 +651,7 @@ impl<'t> Parser<'t> {
             advice: Advice::ALL,
             level: None,
             auto: None,
+            overhead: None,
             sample: None,
             span: None,
             start: span.start,
@@ -676,6 +693,7 @@ impl<'t> Parser<'t> {
                 }
                 "level" => aspect.level = self.level(value),
                 "slower-than" => slower = self.slower_than(value).unwrap_or(slower),
+                "overhead" => aspect.overhead = self.overhead(value),
                 "sample" => aspect.sample = self.sample(value),
                 "advice" => aspect.advice = self.advice(value),
                 "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
@@ -749,15 +767,17 @@ impl<'t> Parser<'t> {
             aspect.advice = mode;
         }
         aspect.auto = auto.then_some(slower);
-        if let Some((key, _)) = table.get_key_value("slower-than")
-            && !auto
-        {
-            self.report_help(
-                key.span(),
-                "`slower-than` is about calls of which the program itself decides how much it records",
-                "the aspect says what is recorded: `mode`",
-                "`mode = \"auto\"`",
-            );
+        for word in ["slower-than", "overhead"] {
+            if let Some((key, _)) = table.get_key_value(word)
+                && !auto
+            {
+                self.report_help(
+                    key.span(),
+                    format!("`{word}` is about calls of which the program itself decides how much it records"),
+                    "the aspect says what is recorded: `mode`",
+                    "`mode = \"auto\"`",
+                );
+            }
         }
         if let Some((key, _)) = table.get_key_value("sample")
             && (auto || [Advice::COUNT, Advice::AGGREGATE].contains(&mode))
@@ -1621,6 +1641,18 @@ impl<'t> Parser<'t> {
             self.wrong_type(value, "`slower-than`", expected);
         }
         time
+    }
+
+    fn overhead(&mut self, value: &Value<'t>) -> Option<u32> {
+        let part = match value.get_ref() {
+            DeValue::String(word) => thousandths(word),
+            _ => None,
+        };
+        if part.is_none() {
+            let expected = "a part of the program's CPU from 0.1% to 100%, such as \"5%\"";
+            self.wrong_type(value, "`overhead`", expected);
+        }
+        part
     }
 
     fn sample(&mut self, value: &Value<'t>) -> Option<Sampling> {

@@ -350,6 +350,28 @@ fn a_level_is_of_whole_calls() {
     assert_eq!(auto("level = \"debug\""), None);
     assert_eq!(auto("mode = \"auto\"\nrecord = \"this\""), Some(1_000));
     assert_eq!(auto("mode = \"auto\"\nslower-than = \"250us\""), Some(250));
+    for (said, part) in [("5%", 50), ("0.1 %", 1), ("12.5%", 125), ("100%", 1_000)] {
+        let text = format!(
+            "version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\nmode = \"auto\"\noverhead = \"{said}\"\n"
+        );
+        let rules = Rules::parse("rules", &text).unwrap();
+        assert_eq!(rules.aspects[0].overhead, Some(part), "{said}");
+    }
+    for said in [
+        "\"0%\"",
+        "\"101%\"",
+        "\"5\"",
+        "\"5.25%\"",
+        "\".5%\"",
+        "5",
+        "\"-1%\"",
+    ] {
+        let text = format!(
+            "version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\nmode = \"auto\"\noverhead = {said}\n"
+        );
+        let refused = format!("{}", Rules::parse("rules", &text).unwrap_err());
+        assert!(refused.contains("from 0.1% to 100%"), "{refused}");
+    }
     for (more, said) in [
         ("level = 3", "expected a string, found an integer"),
         (
@@ -359,6 +381,10 @@ fn a_level_is_of_whole_calls() {
         (
             "slower-than = \"1ms\"",
             "the aspect says what is recorded: `mode`",
+        ),
+        (
+            "overhead = \"5%\"",
+            "`overhead` is about calls of which the program itself decides",
         ),
         (
             "mode = \"auto\"\nslower-than = \"17s\"",
@@ -537,7 +563,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `messages`, `limit`, `root`, `completion`, `span`, `entry` or `context`
+  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `overhead`, `sample`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `messages`, `limit`, `root`, `completion`, `span`, `entry` or `context`
 "#);
 }
 

@@ -95,6 +95,8 @@ pub mod op {
     pub const LDLOCA: u16 = 0xfe0d;
     pub const STLOC: u16 = 0xfe0e;
     pub const LOCALLOC: u16 = 0xfe0f;
+    pub const CPBLK: u16 = 0xfe17;
+    pub const INITBLK: u16 = 0xfe18;
     pub const ENDFILTER: u16 = 0xfe11;
     pub const TAIL: u16 = 0xfe14;
     pub const INITOBJ: u16 = 0xfe15;
@@ -423,6 +425,40 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
     Ok(())
 }
 
+/// Whether code takes no longer than it is: no call, no array, no block of memory, no way back. Code that cannot be read is not.
+pub fn is_straight_line(code: &[u8]) -> bool {
+    let mut pc = 0;
+    while (pc as usize) < code.len() {
+        let Ok(insn) = at(code, pc) else {
+            return false;
+        };
+        let mut back = matches!(
+            insn.opcode,
+            op::CALL
+                | op::CALLI
+                | op::CALLVIRT
+                | op::JMP
+                | op::NEWOBJ
+                | op::NEWARR
+                | op::LOCALLOC
+                | op::CPBLK
+                | op::INITBLK
+        );
+        let walked = match insn.form {
+            Form::ShortBranch | Form::Branch => {
+                branch_target(code, insn).map(|target| back |= target <= pc)
+            }
+            Form::Switch => switch_targets(code, insn, |target| back |= target <= pc),
+            _ => Ok(()),
+        };
+        if back || walked.is_err() {
+            return false;
+        }
+        pc = insn.end();
+    }
+    !code.is_empty()
+}
+
 #[inline]
 fn checked_target(code: &[u8], insn: Insn, delta: i32) -> Result<u32> {
     let target = i64::from(insn.end()) + i64::from(delta);
@@ -501,6 +537,22 @@ pub fn tokens(code: &[u8]) -> impl Iterator<Item = Result<TokenAt>> + '_ {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn straight_line_code_calls_nothing_and_never_goes_back() {
+        // ldarg.0; brtrue.s +1; nop; ldarg.0; ret
+        assert!(is_straight_line(&[0x02, 0x2d, 1, 0x00, 0x02, 0x2a]));
+        for code in [
+            &[0x02, 0x2d, 0xfd, 0x02, 0x2a][..],
+            &[0x28, 1, 0, 0, 6, 0x2a],
+            &[0x02, 0x8d, 1, 0, 0, 1, 0x2a],
+            &[0x02, 0xfe, 0x0f, 0x2a],
+            &[0x02, 0x2d],
+            &[],
+        ] {
+            assert!(!is_straight_line(code), "{code:?}");
+        }
+    }
 
     #[test]
     fn operands_have_their_sizes() {

@@ -337,6 +337,26 @@ pub fn targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Result<()>
     Ok(())
 }
 
+/// Whether code takes no longer than it is: no call, no array, no monitor, no way back. Code that cannot be read is not.
+pub fn is_straight_line(code: &[u8]) -> bool {
+    let mut all = each(code).peekable();
+    let is_empty = all.peek().is_none();
+    !is_empty
+        && all.all(|insn| {
+            let Ok(insn) = insn else {
+                return false;
+            };
+            if insn.is_payload {
+                return true;
+            }
+            // Monitors, arrays, calls.
+            let mut back =
+                matches!(insn.opcode, 0x1d | 0x1e | 0x23..=0x26 | 0x6e..=0x78 | 0xfa..=0xfd);
+            let walked = targets(code, insn, |target| back |= target <= insn.pc);
+            walked.is_ok() && !back
+        })
+}
+
 /// What [`remap`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remapped {
@@ -414,6 +434,22 @@ mod tests {
     /// Code units as bytes.
     pub fn code(units: &[u16]) -> Vec<u8> {
         units.iter().flat_map(|u| u.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn straight_line_code_calls_nothing_and_never_goes_back() {
+        // if-eqz v0, +3; nop; return v0
+        assert!(is_straight_line(&code(&[0x0038, 3, 0x0000, 0x000f])));
+        for units in [
+            &[0x0000, 0x0038, 0xffff, 0x000f][..],
+            &[0x0071, 0, 0, 0x000e],
+            &[0x001d, 0x000e],
+            &[0x0123, 0, 0x000e],
+            &[0x0038],
+            &[],
+        ] {
+            assert!(!is_straight_line(&code(units)), "{units:x?}");
+        }
     }
 
     #[test]

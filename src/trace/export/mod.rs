@@ -231,12 +231,14 @@ pub struct Logical {
     pub weight: u32,
 }
 
-/// A method of which there are no single calls: the process has counted them or summed them up.
+/// A method of which there are no single calls: the process has counted them or summed them up, or left them out from a moment on.
 pub struct Unrecorded<'a> {
     /// Number of the method.
     pub method: usize,
     /// When the process began with it, in nanoseconds since the trace's origin.
     pub since: u64,
+    /// From that moment on nothing is known of its calls (`mode = "auto"`).
+    pub is_left_out: bool,
     /// How often it was called.
     pub calls: u64,
     /// What the calls add up to, where they were not only counted.

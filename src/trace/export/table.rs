@@ -116,15 +116,15 @@ pub fn logical(logical: &Logical) -> Row<'_> {
 pub fn unrecorded(method: &Unrecorded) -> Row<'static> {
     let sum = method.sum;
     Row {
-        kind: if sum.is_some() {
-            "aggregated"
-        } else {
-            "counted"
+        kind: match sum {
+            _ if method.is_left_out => "left-out",
+            Some(_) => "aggregated",
+            None => "counted",
         },
         start: method.since,
         duration: sum.map(|sum| sum.total),
         own: sum.map(|sum| sum.own),
-        calls: Some(method.calls),
+        calls: (!method.is_left_out).then_some(method.calls),
         errors: sum.map(|sum| sum.errors),
         min: sum.and_then(|sum| sum.min),
         max: sum.and_then(|sum| sum.min.map(|_| sum.max)),

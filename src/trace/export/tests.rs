@@ -36,6 +36,7 @@ fn export(format: Format, selection: &Selection, traces: &[Trace]) -> (Vec<u8>, 
         sum.logical += counts.logical;
         sum.unrecorded += counts.unrecorded;
         sum.unrecorded_left_out += counts.unrecorded_left_out;
+        sum.left_out += counts.left_out;
     }
     sink.finish().unwrap();
     let bytes = out.0.lock().unwrap().clone();
@@ -502,6 +503,34 @@ fn methods_that_were_counted_are_rows_without_times() {
     };
     let counts = export(Format::Parquet, &some, &traces).1;
     assert_eq!((counts.unrecorded, counts.unrecorded_left_out), (0, 6));
+}
+
+#[test]
+fn methods_that_were_left_out_are_rows_of_their_moments() {
+    // 98 was left out twice, and taken back between.
+    let decisions = [(500, 3), (600, 98), (700, 98)];
+    let chunk = Chunk::new(5, 0, 0, 0);
+    let chunk = decisions.into_iter().fold(chunk, |chunk, (time, id)| {
+        chunk.word(4 << 32 | 4).word(time).word(id)
+    });
+    let traces = [Trace::from_bytes("a.wtrace", shop().push(chunk).bytes()).unwrap()];
+    let (bytes, counts) = export(Format::Csv, &Selection::default(), &traces);
+    assert_eq!(counts.left_out, 2);
+    let csv = csv_rows(&bytes);
+    assert_eq!(
+        csv,
+        parquet_rows(export(Format::Parquet, &Selection::default(), &traces).0)
+    );
+    let left: Vec<String> = (csv.iter().filter(|row| row[5] == "left-out"))
+        .map(|row| [3, 11, 16, 18, 24].map(|at| &*row[at]).join(" "))
+        .collect();
+    assert_eq!(left, [" take 500  ", " [0x00000062] 600  "]);
+    let filtered = Selection {
+        filter: Some("0x00000062".to_owned()),
+        min: 1_000,
+        ..Selection::default()
+    };
+    assert_eq!(export(Format::Csv, &filtered, &traces).1.left_out, 1);
 }
 
 #[test]

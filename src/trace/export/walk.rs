@@ -5,6 +5,7 @@ use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::trace::call::{Call, Frame, Outcome, Thrown};
+use crate::trace::control;
 use crate::trace::counted;
 use crate::trace::file::Trace;
 use crate::trace::methods::{Method, MethodIx, Methods};
@@ -12,7 +13,7 @@ use crate::trace::metrics::{self, Reading};
 use crate::trace::pattern;
 use crate::trace::replay::{Replay, Visitor};
 use crate::trace::values::{self, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io;
 
 /// Logical calls that are kept at once, some 60 bytes each.
@@ -31,6 +32,8 @@ pub struct Counts {
     pub unrecorded: u64,
     /// Such methods that were left out: only a part of the process was selected.
     pub unrecorded_left_out: u64,
+    /// Methods whose calls the process left out from a moment on.
+    pub left_out: u64,
 }
 
 /// Writes the selected calls of a trace. `progress` gets the share of the trace's segments that are done, 0 to 1.
@@ -317,6 +320,15 @@ impl Walk<'_> {
 
     fn unrecorded(&mut self, process: &Process, methods: &mut Methods) -> io::Result<()> {
         let Selection { min, depth, .. } = *self.selection;
+        let mut left = Vec::new();
+        for (since, id) in left_out(process.trace) {
+            let row = methods.resolve(id, process.trace.symbols());
+            self.method(row, &methods.rows()[row as usize]);
+            if self.wanted[row as usize] {
+                left.push((since, row as usize));
+            }
+        }
+        self.counts.left_out = left.len() as u64;
         if !self.selection.is_of_whole_processes() || min > 0 || depth.is_some() {
             self.counts.unrecorded_left_out = counted::unrecorded(process.trace);
             return Ok(());
@@ -334,11 +346,22 @@ impl Walk<'_> {
                 let unrecorded = Unrecorded {
                     method,
                     since,
+                    is_left_out: false,
                     calls,
                     sum,
                 };
                 self.sink.unrecorded(&unrecorded, &self.names[method])?;
             }
+        }
+        for (since, method) in left {
+            let unrecorded = Unrecorded {
+                method,
+                since,
+                is_left_out: true,
+                calls: 0,
+                sum: None,
+            };
+            self.sink.unrecorded(&unrecorded, &self.names[method])?;
         }
         match self.failed.take() {
             Some(failure) => Err(failure),
@@ -507,4 +530,17 @@ pub fn processes(traces: &[Trace]) -> Vec<Process<'_>> {
             }
         })
         .collect()
+}
+
+/// From which moment on the process left out which methods; where it took that back and decided so again, from the first.
+fn left_out(trace: &Trace) -> Vec<(u64, u32)> {
+    let mut left: Vec<(u64, u32)> = Vec::new();
+    let mut seen = FxHashSet::default();
+    for change in trace.changes() {
+        if let control::What::Decided(control::Less::Nothing, ids) = &change.what {
+            let new = ids.iter().filter(|&&id| seen.insert(id));
+            left.extend(new.map(|&id| (change.time, id)));
+        }
+    }
+    left
 }

@@ -449,12 +449,16 @@
     const plain = (_, n) => n == null ? '-' : count(n), span = (_, ns) => time(ns);
     const scaled = (m, n, show) => about(show(m, n), m.estimated_from && n != null);
     const number = (m, n) => n ? scaled(m, n, plain) : plain(m, n), sum = (m, ns) => scaled(m, ns, span);
+    // Of what the program itself left out there were more calls.
+    const since = m => m.left_out_from_ns ?? m.counted_from_ns;
+    const calls = (m, n) => m.left_out_from_ns == null ? number(m, n)
+      : make('span', { textContent: `${number(m, n)}+`, title: `More: left out from ${time(m.left_out_from_ns)} on` });
     const near = (m, ns) => about(time(ns), (m.aggregated || m.estimated_from) && ns != null);
     const columns = [
       ['self', 'self', m => m.self_ns, sum],
       ['self', 'self%', m => m.self_ns, m => m.self_ns == null ? '-' : percent(m.self_ns, whole), m => m.self_ns * 100 / whole],
       ['total', 'total', m => m.total_ns, sum],
-      ['calls', 'calls', m => m.calls, number],
+      ['calls', 'calls', m => m.calls, calls],
       ...(methods.some(m => m.counted) ? [['counted', 'counted', m => m.counted ?? 0, plain]] : []),
       ...(methods.some(m => m.aggregated) ? [['aggregated', 'summed up', m => m.aggregated ?? 0, plain]] : []),
       ['min', 'min', m => m.min_ns, span],
@@ -464,7 +468,7 @@
       ['max', 'max', m => m.max_ns, span],
       ['errors', 'errors', m => m.errors, (m, n) => make('span', { className: n ? 'bad' : 'dim', textContent: number(m, n) })],
       ['label', 'method', m => m.label, m => {
-        return link(m.label, () => toSlowest(m.label), { title: `To its slowest call${m.estimated_from ? ` · an estimate from ${counted(m.estimated_from, 'recorded call')}` : ''}${m.source ? ` · ${m.source}:${m.line ?? ''}` : ''}` });
+        return link(m.label, () => toSlowest(m.label), { title: `To its slowest call${m.estimated_from ? ` · an estimate from ${counted(m.estimated_from, 'recorded call')}` : ''}${since(m) == null ? '' : ` · ${m.left_out_from_ns == null ? 'only counted' : 'left out'} from ${time(since(m))} on`}${m.source ? ` · ${m.source}:${m.line ?? ''}` : ''}` });
       }],
     ];
     const panel = make('div', { className: 'detail', id: 'relations', hidden: true });

@@ -25,6 +25,7 @@ const WORDS: &[&str] = &[
     "error",
     "lost",
     "running",
+    "left-out",
 ];
 
 /// The longest text that statistics hold.

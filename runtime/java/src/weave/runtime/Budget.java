@@ -24,16 +24,19 @@ final class Budget {
     private static final double ROOM = 0.7;
     /** The least part of the rate that is allowed, however full the trace is. */
     private static final double LEAST = 0.01;
-    /** What summing up a call costs, and counting it, and the share of the process's CPU that all of either may take. */
+    /** What a record costs, summing up a call, and counting it, and the share of the process's CPU that all of either may take. */
+    private static final double RECORD_COST = 30e-9;
     private static final double COST = 50e-9;
     private static final double COUNT_COST = 5e-9;
     private static final double SHARE = 0.03;
-    /** A call that takes so many nanoseconds is worth its sum. */
+    /** A call that takes so many nanoseconds is worth its sum, unless a rule says what all may take. */
     private static final long WORTHWHILE = 2_500;
 
     private final Store store;
     /** Records a second; 0 for any number. */
     private final long rate;
+    /** What rules allow, as a part of the program's own CPU; 0 where none says it. */
+    private double overhead;
     /** How many nanoseconds a call of a method may take that is told no more by itself. Of methods that this is about. */
     final IdMap slower = new IdMap();
     /** {@link Modes#AGGREGATE}, {@link Modes#COUNT} or {@link Modes#OFF}, of methods that are no longer recorded. */
@@ -50,7 +53,7 @@ final class Budget {
     private long looked = System.nanoTime();
     /** Seconds of CPU that the process had between the last two looks; of time where nobody tells its CPU. */
     private double time;
-    /** Its CPU time at the last look, and when chunks were looked at; 0 where it was not asked for. */
+    /** Its CPU time at the last look, and when chunks were looked at; 0 where nobody tells it. */
     private long spent;
     private long spentThen;
     /** The last chunk that was looked at, and when. */
@@ -63,9 +66,20 @@ final class Budget {
         rate = store.settings.rate;
     }
 
+    /** A rule allows so many thousandths of the program's CPU: the least of them counts. */
+    void allow(int thousandths) {
+        double part = thousandths / 1e3;
+        overhead = overhead == 0 ? part : Math.min(overhead, part);
+    }
+
+    /** The share of the process's CPU that each of what is recorded, summed up and counted may take: what a rule says is a part of the rest. */
+    private double share() {
+        return overhead == 0 ? SHARE : overhead / (1 + overhead) / 3;
+    }
+
     /** How long until a look, in nanoseconds. */
     long pause() {
-        return rate == 0 || slower.size() == 0 ? Long.MAX_VALUE : soon ? SHORT_PAUSE : PAUSE;
+        return rate == 0 && overhead == 0 || slower.size() == 0 ? Long.MAX_VALUE : soon ? SHORT_PAUSE : PAUSE;
     }
 
     void reset() {
@@ -81,23 +95,19 @@ final class Budget {
             return false;
         }
         time = (now - looked) / 1e9;
-        if (decided.size() > 0 || store.serial() - serial >= FEWEST) {
-            long used = Meter.cpuTime();
-            if (used > 0 && spent > 0) {
-                if (used - spent < LEAST_CPU && now - looked < LONGEST) {
-                    return false;
-                }
-                time = Math.max(used - spent, LEAST_CPU / 4) / 1e9;
+        long used = Meter.cpuTime();
+        if (used > 0 && spent > 0) {
+            if (used - spent < LEAST_CPU && now - looked < LONGEST) {
+                return false;
             }
-            spent = used;
+            time = Math.max(used - spent, LEAST_CPU / 4) / 1e9;
         }
+        spent = used;
         looked = now;
         soon = false;
         tallies.clear();
         tables.clear();
-        if (decided.size() > 0) {
-            store.live(tallies, tables);
-        }
+        store.live(tallies, tables);
         return true;
     }
 
@@ -112,11 +122,14 @@ final class Budget {
         long from = serial;
         serial = last;
         // Of a process that has a part of a processor as much is allowed as that part.
-        double part = spent > 0 && spentThen > 0 ? Math.min(1, (spent - spentThen) / (double) Math.max(1, looked - tallied)) : 1;
+        double cpu = spent > 0 && spentThen > 0 ? (spent - spentThen) / (double) Math.max(1, looked - tallied) : 1;
         spentThen = spent;
         tallied = looked;
         // The fuller the trace, the less: what was recorded is to stay in it.
-        double allowed = rate * Math.max(LEAST, store.room() * part);
+        double allowed = rate == 0 ? Double.MAX_VALUE : rate * Math.max(LEAST, store.room() * Math.min(1, cpu));
+        if (overhead != 0) {
+            allowed = Math.min(allowed, share() * cpu / RECORD_COST);
+        }
         if (all <= allowed) {
             return new int[0];
         }
@@ -164,14 +177,14 @@ final class Budget {
                 calls.put(id, -1); // once
                 long news = Math.max(0, sumOf - before.get(id, 0));
                 before.put(id, sumOf);
-                boolean dear = times.get(id, 0) / Math.max(1, sumOf) < WORTHWHILE;
+                boolean dear = overhead != 0 || times.get(id, 0) / Math.max(1, sumOf) < WORTHWHILE;
                 all += dear ? news : 0;
                 if (news > 0 && dear) {
                     candidates.add(new long[] {news, id});
                 }
             }
         }
-        int[] found = most(candidates, 1, all - SHARE * time / COST, Modes.COUNT);
+        int[] found = most(candidates, 1, all - share() * time / COST, Modes.COUNT);
         soon |= found.length > 0;
         return found;
     }
@@ -187,14 +200,17 @@ final class Budget {
         long[] cells = sum.cells();
         for (int i = 0; i < cells.length; i += 2) {
             int id = (int) cells[i];
-            if (cells[i + 1] != 0 && decided.get(id, 0) == Modes.COUNT) {
+            long what = decided.get(id, 0);
+            if (what == 0 && cells[i + 1] != 0 && slower.has(id) && !countedBefore.has(id)) {
+                countedBefore.put(id, cells[i + 1]); // its code has it counted, or somebody had: what comes from now on matters
+            } else if (cells[i + 1] != 0 && (what == Modes.COUNT || what == 0 && slower.has(id))) {
                 long news = Math.max(0, cells[i + 1] - countedBefore.get(id, 0));
                 countedBefore.put(id, cells[i + 1]);
                 all += news;
                 candidates.add(new long[] {news, id});
             }
         }
-        int[] found = most(candidates, 1, all - SHARE * time / COUNT_COST, Modes.OFF);
+        int[] found = most(candidates, 1, all - share() * time / COUNT_COST, Modes.OFF);
         soon |= found.length > 0;
         return found;
     }

@@ -110,11 +110,13 @@ final class Control {
         if (bytes == null || Arrays.equals(bytes, seen)) {
             return;
         }
-        seen = bytes;
         Request request = Request.of(bytes, store.settings.pid + " " + store.wallClock, file.nonce);
         if (request == null || !request.isAfter(number)) {
+            seen = bytes;
             return; // nothing of it is done
         }
+        Initial.end();
+        seen = bytes;
         boolean all = mode.equals("auto");
         boolean again = request.reset;
         level = request.level < 0 ? level : request.level;
@@ -185,6 +187,11 @@ final class Control {
     }
 
     private void govern(Ids.Row row) {
+        for (Ids.Aspect aspect : row.by) {
+            if (aspect.overhead > 0) {
+                budget.allow(aspect.overhead);
+            }
+        }
         int slower = mode.equals("auto") && row.slower() < 0 ? USUAL : row.slower();
         for (int i = 0; i < row.count && slower > 0; i++) {
             budget.slower.put(row.first + i, slower * 1_000L);
@@ -207,21 +214,26 @@ final class Control {
 
     /** Has hooks do what is on from now. */
     private void apply() {
-        byte[] next = Modes.room(methods);
+        byte[] next = Modes.room();
         int shared = 0;
         for (Ids.Row row : rows) {
             int now = mode(row);
             for (int i = 0; i < row.count; i++) {
                 int id = row.first + i;
-                shared += Modes.put(next, id, mode(now, id)) ? 0 : 1;
+                Modes.put(next, id, mode(now, id));
             }
         }
-        long[] exact = Modes.exactRoom(shared == 0 ? 0 : methods);
+        for (Ids.Row row : rows) {
+            for (int i = 0; i < row.count; i++) {
+                shared += Modes.isShared(next, row.first + i) ? 1 : 0;
+            }
+        }
+        long[] exact = Modes.exactRoom(shared);
         for (Ids.Row row : shared == 0 ? new ArrayList<Ids.Row>() : rows) {
             int now = mode(row);
             for (int i = 0; i < row.count; i++) {
                 int id = row.first + i;
-                if (next[id & next.length - 1] == Modes.SHARED) {
+                if (Modes.isShared(next, id)) {
                     Modes.putExactly(exact, id, mode(now, id));
                 }
             }

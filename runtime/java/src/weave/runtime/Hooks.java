@@ -686,6 +686,34 @@ public final class Hooks {
         }
     }
 
+    /** Whether hooks have something to do, as a constant. */
+    static boolean isOn() {
+        try {
+            return On.ON;
+        } catch (Error poisoned) {
+            return true;
+        }
+    }
+
+    /** Whether a method that can be switched is off from the start, as a constant. */
+    static boolean startsOff(int as) {
+        try {
+            return (as >>> 4 & 3) > On.LEVEL;
+        } catch (Error poisoned) {
+            return false;
+        }
+    }
+
+    /** For {@link On}: the level of the start. Where the stack has no room to find it out nothing counts as off from the start. */
+    static int startLevel() {
+        try {
+            probe(600, 0, 0, 0);
+            return Settings.startLevel();
+        } catch (Throwable unknown) {
+            return Integer.MAX_VALUE;
+        }
+    }
+
     /** For {@link On}: whether hooks are to go on. */
     static boolean begins() {
         try {

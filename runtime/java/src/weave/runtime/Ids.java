@@ -15,6 +15,7 @@ final class Ids {
     /** Beside an aspect's level: a number follows. */
     private static final int AUTO = 1 << 4;
     private static final int SAMPLED = 1 << 5;
+    private static final int OVERHEAD = 1 << 7;
     private static final int LEVEL = 15;
 
     /** An aspect that can be switched. */
@@ -23,11 +24,14 @@ final class Ids {
         final int level;
         /** The program itself decides how much it records; a call that takes so many microseconds is told all the same. -1: it does not. */
         final int slower;
+        /** What that may take, in thousandths of the program's CPU; -1 where the rule does not say it. */
+        final int overhead;
 
-        Aspect(String name, int level, int slower) {
+        Aspect(String name, int level, int slower, int overhead) {
             this.name = name;
             this.level = level;
             this.slower = slower;
+            this.overhead = overhead;
         }
     }
 
@@ -170,8 +174,10 @@ final class Ids {
         for (int n = number(); n > 0; n--) {
             int said = number();
             int slower = -1;
+            int overhead = -1;
             if ((said & AUTO) != 0) {
                 slower = number();
+                overhead = (said & OVERHEAD) != 0 ? number() : -1;
             } else if ((said & SAMPLED) != 0) {
                 number(); // which of its calls: its methods' code says it, too
             }
@@ -179,7 +185,7 @@ final class Ids {
             if (length < 0 || length > end - at) {
                 throw new IOException("a text's length");
             }
-            all.add(new Aspect(new String(block, at, length, StandardCharsets.UTF_8), said & LEVEL, slower));
+            all.add(new Aspect(new String(block, at, length, StandardCharsets.UTF_8), said & LEVEL, slower, overhead));
             at += length;
         }
         aspects = all.toArray(new Aspect[0]);

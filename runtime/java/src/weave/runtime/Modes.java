@@ -17,20 +17,36 @@ final class Modes {
     static final int SHARED = 6;
 
     private static final int LEAST = 1 << 12;
-    private static final int MOST = 1 << 22;
+    private static final int MOST = 1 << 20;
 
     /** Aspects up to this level are on from the start. */
     static final int LEVEL = Settings.startLevel();
 
-    /** Both are replaced as a whole. Volatile, so that a loop looks again; what is seen late does no harm. */
-    private static volatile byte[] table = new byte[1];
+    /** Replaced as a whole. */
     private static volatile long[] exact = new long[2];
+    /** Of volatile reads compilers know that what is read next may have changed. */
+    private static volatile boolean change;
 
     private Modes() {}
 
-    static int of(int id) {
-        byte[] all = table;
-        return all[id & all.length - 1];
+    /**
+     * The mode of a method. A loop looks again each time. Under {@code auto} it does without more: such methods are recorded at first, so
+     * machine code of theirs has the call, behind which nothing is known.
+     */
+    static int of(int as, int id) {
+        if ((as & Switched.AUTO) == 0) {
+            boolean again = change;
+        }
+        try {
+            return Table.MODES[id & Table.LAST];
+        } catch (Error poisoned) {
+            return SHARED; // all of them, as room() says
+        }
+    }
+
+    /** So many places has the table: no more than a small part of the heap. */
+    static int places() {
+        return Switch.COLLECTIBLE ? 1 : Integer.highestOneBit((int) Math.max(LEAST, Math.min(MOST, Runtime.getRuntime().maxMemory() >>> 8)));
     }
 
     /** The mode of a method whose place is {@link #SHARED}. */
@@ -52,21 +68,25 @@ final class Modes {
         return (mixed ^ mixed >>> 15) & all.length - 1;
     }
 
-    /** A table for so many methods. */
-    static byte[] room(int methods) {
-        return new byte[Math.max(LEAST, Math.min(MOST, Integer.highestOneBit(Math.max(1, methods)) << 4))];
+    /** What the table is made in: all of it unknown. */
+    static byte[] room() {
+        try {
+            return new byte[Table.LAST + 1];
+        } catch (LinkageError poisoned) {
+            return new byte[] {SHARED};
+        }
     }
 
-    /** Puts a method into a table; false if another is there that differs. */
-    static boolean put(byte[] all, int id, int mode) {
+    /** Whether the exact table decides about a method: also where it did until now, since a hook may be on its way. */
+    static boolean isShared(byte[] next, int id) {
+        return next[id & next.length - 1] == SHARED || next.length > 1 && Table.MODES[id & Table.LAST] == SHARED;
+    }
+
+    /** Puts a method into what becomes the table. */
+    static void put(byte[] all, int id, int mode) {
         int at = id & all.length - 1;
         byte there = all[at];
-        if (there != UNKNOWN && there != mode) {
-            all[at] = SHARED;
-            return false;
-        }
-        all[at] = (byte) mode;
-        return true;
+        all[at] = (byte) (there != UNKNOWN && there != mode ? SHARED : mode);
     }
 
     /** A table of so many methods of shared places. */
@@ -84,6 +104,9 @@ final class Modes {
 
     static void use(byte[] next, long[] shared) {
         exact = shared; // first: who sees that a place is shared finds it there
-        table = next;
+        if (next.length > 1) {
+            System.arraycopy(next, 0, Table.MODES, 0, next.length);
+        }
+        change = true;
     }
 }

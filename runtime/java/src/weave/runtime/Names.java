@@ -44,6 +44,9 @@ final class Names {
     private final int[] asked = new int[256];
     private volatile long forgetAt = System.nanoTime();
     private volatile long patience = SECOND / 10;
+    /** When threads are looked through, and how long until the next time. By the supplier's thread alone. */
+    private long offerAt = System.nanoTime();
+    private long offerGap = SECOND / 10;
     /** The process ends. */
     private volatile boolean ending;
     /** There was no memory for a search, so that none begins until then. */
@@ -247,6 +250,32 @@ final class Names {
     void stopped() {
         missing = true;
         running.set(false);
+    }
+
+    /** How long until {@link #turn} has something to do, in nanoseconds. */
+    long pause() {
+        return Switched.initial == null || Initial.over ? Long.MAX_VALUE : Math.max(1, offerAt - System.nanoTime());
+    }
+
+    /** Where hooks meet nothing, since all is off from the start: threads may have come with code of loaders that nobody has asked. */
+    void turn() {
+        if (pause() > 1) {
+            return;
+        }
+        offerAt = System.nanoTime() + offerGap;
+        offerGap = Math.min(2 * offerGap, MINUTE);
+        try {
+            ThreadGroup all = Thread.currentThread().getThreadGroup();
+            while (all.getParent() != null) {
+                all = all.getParent();
+            }
+            Thread[] threads = new Thread[all.activeCount() + 16];
+            for (int i = all.enumerate(threads) - 1; i >= 0; i--) {
+                offer(threads[i].getContextClassLoader());
+            }
+        } catch (Throwable refused) {
+            Host.pass(refused); // else what comes later is known once its hooks meet it
+        }
     }
 
     /** Says in the header whether all that is known to have been recorded has a name. */

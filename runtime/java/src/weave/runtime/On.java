@@ -7,6 +7,8 @@ package weave.runtime;
  */
 final class On {
     static final boolean ON = Hooks.begins();
+    /** Methods that can be switched, and are of a level beyond this one, are off from the start. */
+    static final int LEVEL = Hooks.startLevel();
 
     private On() {}
 }

@@ -16,7 +16,24 @@ final class OutOfLine extends Throwable {
         return state;
     }
 
+    /** The method {@code id}, which is off from the start, begins: one of the first such calls. */
+    static void meet(int id) {
+        if (Hooks.on()) {
+            Hooks.meet(id);
+        }
+        try {
+            Initial.met();
+        } catch (Throwable later) {
+            if (Hooks.deaths && later instanceof ThreadDeath) {
+                throw (ThreadDeath) later;
+            }
+        }
+    }
+
     static int decided(int mode, int as, int id) {
+        if (!Hooks.on()) {
+            return Switched.NOTHING;
+        }
         if (mode == Modes.SHARED) {
             mode = Modes.exactly(id);
         }

@@ -41,8 +41,9 @@ final class Supplier implements Runnable {
                 store.counts.turn();
                 store.control.look();
                 store.control.turn();
+                store.names.turn();
                 asleep = true;
-                long pause = Math.min(store.counts.pause(), store.control.pause());
+                long pause = Math.min(store.counts.pause(), Math.min(store.control.pause(), store.names.pause()));
                 if (store.wants()) {
                     LockSupport.parkNanos(PAUSE); // all chunks are in use: not again at once
                 } else if (pause != Long.MAX_VALUE) {

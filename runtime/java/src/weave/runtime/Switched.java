@@ -29,17 +29,28 @@ public final class Switched {
     static final int SAMPLED = 1 << 3;
     static final int SECOND = 1 << 7;
 
+    /** Null for the first calls of what starts off. No initialiser: it could fail at the end of the stack. */
+    static Initial initial;
+
     private Switched() {}
 
     /** The method {@code id} begins. */
     public static int enter(int as, int id) {
-        if (Hooks.on()) {
-            int mode = Modes.of(id);
-            if (mode != Modes.OFF) {
-                return begun(mode, as, id);
-            }
+        return isOff(as, id) ? NOTHING : begun(Modes.of(as, id), as, id);
+    }
+
+    private static boolean isOff(int as, int id) {
+        return !Hooks.isOn() || Hooks.startsOff(as) && isInitial(id) || Modes.of(as, id) == Modes.OFF;
+    }
+
+    /** Whether nobody has switched anything. Compilers take it as known that somebody has not ({@link Initial}). */
+    private static boolean isInitial(int id) {
+        Initial now = initial;
+        if (now == null) {
+            OutOfLine.meet(id);
+            return !Initial.over;
         }
-        return NOTHING;
+        return now.holds();
     }
 
     private static int begun(int mode, int as, int id) {
@@ -52,13 +63,7 @@ public final class Switched {
 
     /** The method {@code id} is about to begin, and values of the call come first. */
     public static int decide(int as, int id) {
-        if (Hooks.on()) {
-            int mode = Modes.of(id);
-            if (mode != Modes.OFF) {
-                return OutOfLine.decided(mode, as, id);
-            }
-        }
-        return NOTHING;
+        return isOff(as, id) ? NOTHING : OutOfLine.decided(Modes.of(as, id), as, id);
     }
 
     /** The method {@code id} begins, as was decided. */

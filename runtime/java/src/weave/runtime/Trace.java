@@ -29,7 +29,7 @@ final class Trace {
         new Sum(new Frame().id).end(0, 0, false, true);
         Fence.release();
         Secrets.prime();
-        Modes.exactly(Modes.of(1));
+        Modes.exactly(1);
         Propagators.SET.sent(0);
         Sampler.SET.draws();
     }
