@@ -249,7 +249,7 @@ impl<'t> Parser<'t> {
     pub(super) fn check_span(
         &mut self,
         spans: &mut Spans,
-        (aspect, own): (&Aspect, &OwnHooks),
+        (when, own): (Advice, &OwnHooks),
         key: Range<usize>,
         table: &DeTable<'t>,
     ) {
@@ -280,8 +280,8 @@ impl<'t> Parser<'t> {
                 );
             }
         }
-        let is_half = aspect.advice.only(Advice::ALL) != Advice::ALL;
-        if (is_half || aspect.advice.has(Advice::SECTION)) && !table.contains_key("mode") {
+        let is_half = when.only(Advice::ALL) != Advice::ALL;
+        if (is_half || when.has(Advice::SECTION)) && !table.contains_key("mode") {
             self.report(
                 key,
                 "a span has a beginning and an end",
