@@ -789,6 +789,7 @@ impl<'t> Parser<'t> {
         if let Some((spans, key)) = &mut spans {
             self.check_span(spans, (&aspect, &own), key.clone(), table);
         }
+        self.check_queued(&own, spans.is_some());
         let span = spans.map(|(spans, _)| Arc::new(spans.rule));
         if table.contains_key("at") {
             let kind = own.at.as_ref().map_or(PointKind::Call, |at| at.kind);
@@ -843,7 +844,9 @@ impl<'t> Parser<'t> {
                 );
             }
             self.check_texts(table, recorded);
+            let frame = self.frame(&own);
             if let Some(at) = &mut own.at {
+                at.frame = frame;
                 at.advice = recorded;
                 at.completion = completion;
                 at.traced = span;
@@ -1011,6 +1014,7 @@ impl<'t> Parser<'t> {
             advice: Advice::default(),
             completion: true,
             traced: None,
+            frame: None,
         };
         let word = kind.word();
         match (kind, value.get_ref()) {
