@@ -1415,7 +1415,7 @@ error: `root` is about calls in the trace
 
 #[test]
 fn type_parameters_have_names() {
-    insta::assert_snapshot!(wrong(
+    assert_snapshot!(wrong(
         "version = 1\n[[aspect]]\nname = 'a'\nmatch = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]",
     ), @"
     bad pattern in `params`
@@ -1769,6 +1769,82 @@ fn points_are_of_one_kind_and_have_what_that_has() {
 }
 
 #[test]
+fn contexts_go_with_objects() {
+    let rules = Rules::parse(
+        "weave.toml",
+        r##"version = 1
+
+            [[aspect]]
+            name = "sent"
+            at = { call = { type = "Queue", method = "put" } }
+            context = { give = "arg(0)" }
+
+            [[aspect]]
+            name = "taken"
+            at = { call = { type = "Queue", method = "take" } }
+            context = { take = "result" }
+
+            [[aspect]]
+            name = "batch"
+            match = { type = "A" }
+            span = "consumer"
+            context = { extract = "arg(0).header(name)", take = "arg(0)", link = true }
+        "##,
+    );
+    let rules = rules.unwrap();
+    let own = |n: usize| rules.aspects[n].own.as_deref().unwrap();
+    assert_eq!(&*own(0).given().unwrap().name, "arg(0)");
+    assert_eq!(&*own(1).taken().unwrap().name, "result");
+    let frame = |n: usize| own(n).at.as_ref().unwrap().frame.as_deref();
+    assert!(frame(0).is_none(), "nothing is taken");
+    let frame = frame(1).unwrap();
+    assert_eq!(
+        [&frame.enter, &frame.exit, &frame.exception].map(Vec::len),
+        [1; 3]
+    );
+    assert!(own(2).links() && !own(1).links());
+
+    assert_snapshot!(wrong(r##"
+version = 1
+
+[[aspect]]
+name = "nothing comes in"
+match = { type = "A" }
+span = "consumer"
+context = { give = "arg(0)", link = true }
+
+[[aspect]]
+name = "at a call"
+at = { call = { type = "Queue", method = "take" } }
+span = "client"
+context = { take = "result", link = true }
+
+[[aspect]]
+name = "no span"
+match = { type = "A" }
+context = { take = "arg(0)", link = true }
+
+[[aspect]]
+name = "two parents"
+match = { type = "A" }
+span = "consumer"
+context = { take = "arg(0)", extract = "arg(0).header(name)" }
+
+[[aspect]]
+name = "more hooks"
+match = { type = "A" }
+enter = "acme.Hooks.enter()"
+context = { take = "arg(0)" }
+
+[[aspect]]
+name = "no word"
+match = { type = "A" }
+span = "consumer"
+context = { take = "arg(0)", link = "yes" }
+"##), @r#""#);
+}
+
+#[test]
 fn spans_and_contexts() {
     use crate::spans::Kind;
     let rules = Rules::parse(
@@ -1904,7 +1980,7 @@ advice = "enter"
 [[aspect]]
 name = "context"
 match = { type = "A" }
-context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
 
 [[aspect]]
 name = "handover"
@@ -1980,7 +2056,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: nothing says which header is read
       --> weave.toml:34:24
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                        ^^^^^^^^^^^^^^^^^^^^^^^^ expected the word `name`
        |
        = help: `extract = "acme.Carrier.header(arg(0), name)"`
@@ -1988,7 +2064,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: nothing says which header is sent
       --> weave.toml:34:61
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                                                             ^^^^^^^^^^^^^^^^ expected the words `name` and `value`
        |
        = help: `inject = "acme.Carrier.send(arg(0), name, value)"`
@@ -1996,7 +2072,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: this is not handed over
       --> weave.toml:34:105
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                                                                                                         ^^^^^^ expected arguments
        |
        = help: `arg(0)`, a list of them, or `args` for all that can be
@@ -2004,7 +2080,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: unknown key `take` in `context`
       --> weave.toml:34:113
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                                                                                                                 ^^^^ expected one of the words below
        |
        = help: expected `extract`, `inject`, `handover`, `keep` or `while`

@@ -377,7 +377,6 @@ public final class Requests {
                     }
                     message.done.countDown();
                 }
-                Handlers.DB.query("SELECT stop");
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
@@ -488,6 +487,7 @@ public final class Requests {
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }
+        Queues.visit(Queues.LEFT.peek());
         Queues.visit(Queues.drain());
         Handlers.DB.query("SELECT after");
         tick();
