@@ -64,6 +64,7 @@ public final class Suite {
         test("off", Suite::off);
         test("propagators", Suite::propagators);
         test("sampler", Suite::sampler);
+        test("queued", Suite::queued);
         test("android", Suite::android);
         test("kill -9 at rest", Suite::killed);
         test("kill -9 at work", Suite::killedAtWork);
@@ -947,6 +948,23 @@ public final class Suite {
     }
 
     /** Each value is in front of its record, wherever chunks end. */
+    /** Links are values of the number 65,534, so many for a span at most; one of what came in has its ids. */
+    private static void queued(Path folder) throws Exception {
+        TraceReader t = run(folder, "queued");
+        t.allBalanced();
+        java.util.Map<Integer, List<String>> links = new java.util.TreeMap<>();
+        for (List<TraceReader.Value> values : t.named("main").values()) {
+            for (TraceReader.Value value : values) {
+                equal(65_534, value.number(), "number");
+                links.computeIfAbsent(value.id(), id -> new ArrayList<>()).add(value.text());
+            }
+        }
+        equal(java.util.Set.of(10, 11), links.keySet(), "spans with links");
+        equal(List.of("00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-01"), links.get(10), "of what came in");
+        equal(2 * 128, links.get(11).size(), "as many as there may be");
+        equal(links.get(10).get(0), links.get(11).get(0), "what came in, and what was taken");
+    }
+
     private static void values(Path folder) throws Exception {
         TraceReader t = run(folder, "values");
         t.allBalanced();

@@ -1841,7 +1841,51 @@ name = "no word"
 match = { type = "A" }
 span = "consumer"
 context = { take = "arg(0)", link = "yes" }
-"##), @r#""#);
+"##), @r#"
+    nothing says what the link is
+     --> weave.toml:8:30
+      |
+    8 | context = { give = "arg(0)", link = true }
+      |                              ^^^^ `link` means nothing here
+      |
+      = help: `extract = "arg(0).getHeader(name)"`, or `take = "arg(0)"`
+
+    error: what is taken at a call is what goes on behind it, and no link
+      --> weave.toml:14:30
+       |
+    14 | context = { take = "result", link = true }
+       |                              ^^^^ `link` means nothing here
+       |
+       = help: a rule for a method (`match`) takes what its span links to
+
+    error: links are of spans, and the aspect has none
+      --> weave.toml:19:30
+       |
+    19 | context = { take = "arg(0)", link = true }
+       |                              ^^^^ `link` means nothing here
+       |
+       = help: `span = "consumer"`
+
+    error: a span has one parent
+      --> weave.toml:25:21
+       |
+    25 | context = { take = "arg(0)", extract = "arg(0).header(name)" }
+       |                     ^^^^^^ `extract` says it already
+       |
+       = help: with `link = true` both are links
+
+    error: what takes a context has no other hooks around the method
+      --> weave.toml:31:21
+       |
+    31 | context = { take = "arg(0)" }
+       |                     ^^^^^^ leave them to another aspect
+
+    error: `link` is true or false
+      --> weave.toml:37:37
+       |
+    37 | context = { take = "arg(0)", link = "yes" }
+       |                                     ^^^^^ expected true or false, found a string
+    "#);
 }
 
 #[test]
@@ -2077,13 +2121,13 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
        |
        = help: `arg(0)`, a list of them, or `args` for all that can be
 
-    error: unknown key `take` in `context`
+    error: unknown key `tape` in `context`
       --> weave.toml:34:113
        |
     34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
-       |                                                                                                                 ^^^^ expected one of the words below
+       |                                                                                                                 ^^^^ did you mean `take`?
        |
-       = help: expected `extract`, `inject`, `handover`, `keep` or `while`
+       = help: expected `extract`, `inject`, `handover`, `keep`, `while`, `give`, `take` or `link`
 
     error: `handover` is about calls
       --> weave.toml:39:24

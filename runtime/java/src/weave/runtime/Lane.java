@@ -460,15 +460,24 @@ final class Lane extends Cursor {
         if (busy) {
             return null;
         }
-        taken = new Taken(null, context(), taken);
+        taken = new Taken(null, null, taken);
         return taken;
     }
 
     /** It ends, and what it has taken is over. */
     void close(Taken method) {
-        if (!busy) {
-            taken = method.outer;
-            run(method.before);
+        Taken first = null;
+        Taken one = taken;
+        while (one != null && one != method) {
+            first = one.span == null ? first : one;
+            one = one.outer;
+        }
+        if (busy || one == null) {
+            return;
+        }
+        taken = method.outer;
+        if (first != null) {
+            run(first.before);
         }
     }
 

@@ -4,7 +4,7 @@ package weave.runtime;
 final class Taken {
     /** Null: a method. */
     final Span span;
-    /** The context before. */
+    /** The context before; of a method null. */
     final Span before;
     final Taken outer;
 
