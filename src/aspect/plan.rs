@@ -355,6 +355,8 @@ pub struct Planner<'a> {
     leaves: Leaves<'a>,
     /// Its name, when explaining or binding.
     name: String,
+    /// An aspect that takes contexts from calls of the method under way.
+    takes: Option<u32>,
     /// What binds own hooks.
     own: Option<Own<'a>>,
     /// What is called instead of methods that aspects mean; none where something does not fit.
@@ -389,6 +391,7 @@ impl<'a> Planner<'a> {
             current: None,
             leaves: Leaves::Nothing,
             name: String::new(),
+            takes: None,
             own: None,
             redirects: FxHashMap::default(),
             points: FxHashMap::default(),
@@ -448,6 +451,7 @@ impl Planner<'_> {
                 meets.push((aspect, name, hooks));
             }
         });
+        meets.extend(self.frame(method));
         let signature = method.details.signature()?;
         let subject = Subject {
             is_async: method.kinds.intersects(Kinds::ASYNC),
@@ -498,13 +502,25 @@ impl Planner<'_> {
     }
 }
 
+impl<'a> Planner<'a> {
+    /// The hooks of a method that takes contexts from calls: they are over with it.
+    fn frame(&self, method: &Method<'_>) -> Option<Meets<'a>> {
+        let language = self.own.as_ref()?.binder.target.language();
+        let aspect = self
+            .takes
+            .filter(|_| language == Language::Java && !method.kinds.intersects(Kinds::ASYNC))?;
+        let (name, hooks) = self.matcher.matcher().own_hooks(aspect)?;
+        Some((aspect, name, hooks.at.as_ref()?.frame.as_deref()?))
+    }
+}
+
 impl Planner<'_> {
     /// Plans the points of a method that aspects of points take.
     fn at_points(&mut self, index: u32, method: &Method<'_>) {
         let kinds = self.matcher.matcher().kinds_of_points();
         let first = self.plan.calls.len();
         if kinds.has(PointKind::Call) {
-            self.calls(index, method);
+            self.takes = self.calls(index, method);
         }
         if kinds.has_points() {
             self.points(index, method, kinds);
@@ -512,11 +528,12 @@ impl Planner<'_> {
         self.plan.calls[first..].sort_by_key(|call| (call.inner, call.at));
     }
 
-    /// Plans the calls of a method that aspects of calls take.
-    fn calls(&mut self, index: u32, method: &Method<'_>) {
+    /// Plans the calls of a method that aspects of calls take. Gives one that takes contexts there.
+    fn calls(&mut self, index: u32, method: &Method<'_>) -> Option<u32> {
         let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
-            return;
+            return None;
         };
+        let mut takes = None;
         let mut meets: Vec<(Meets<'_>, &At)> = Vec::new();
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok()
@@ -621,8 +638,11 @@ impl Planner<'_> {
                             at: site.at,
                             redirect,
                         });
-                        for (aspect, ..) in meant {
+                        for (aspect, _, own) in meant {
                             plan.matched.note_woven(aspect);
+                            if own.taken().is_some() {
+                                takes.get_or_insert(aspect);
+                            }
                         }
                     }
                 }
@@ -631,6 +651,7 @@ impl Planner<'_> {
         for (reason, asked) in left {
             self.note_skipped(ty, index, method, reason, asked);
         }
+        takes
     }
 
     /// Plans the points beside calls.
@@ -1158,6 +1179,7 @@ impl Visitor for Planner<'_> {
             return self.leave_called(ty, index, method);
         }
         let mut has_calls = false;
+        self.takes = None;
         let verdict = matcher.method(method, &mut self.plan.matched);
         let mut span = None;
         if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
@@ -1171,6 +1193,10 @@ impl Visitor for Planner<'_> {
             Verdict::Weave(advice) if advice.has(Advice::CALLS) => {
                 self.at_points(index, method);
                 has_calls = true;
+                let advice = match self.frame(method) {
+                    Some(_) => advice.with(Advice::OWN),
+                    None => advice,
+                };
                 match advice.without(Advice::CALLS) {
                     Advice(0) => Verdict::Unmatched,
                     advice => Verdict::Weave(advice),

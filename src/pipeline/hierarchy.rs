@@ -1,7 +1,7 @@
 //! What is around methods, read before anything is woven: the supertypes of all types of the input and its references, for rules
 //! with `extends`, and the types whose methods rules call as hooks.
 
-use crate::aspect::bind::binder::{HANDOVER, SPANS, SWITCHED, VALUES};
+use crate::aspect::bind::binder::{HANDOVER, QUEUED, SPANS, SWITCHED, VALUES};
 use crate::aspect::bind::catalog::{
     Collect, Collector, Declared, HookType, MemberType, Supertypes, spellings,
 };
@@ -112,6 +112,8 @@ pub(crate) fn build(
     let switched = SWITCHED.into_iter().filter(|_| matcher.has_switches());
     let spans = SPANS.into_iter().filter(|_| matcher.has_spans());
     let handover = HANDOVER.into_iter().filter(|_| matcher.hands_over());
+    let queued = QUEUED.into_iter().filter(|_| matcher.has_queues());
+    let handover = handover.chain(queued);
     let library = values.chain(switched).chain(spans).chain(handover);
     let wanted = Wanted {
         types: (own.chain(library)).flat_map(spellings).collect(),

@@ -26,6 +26,42 @@ pub(super) fn size(values: &[Value]) -> usize {
 
 /// The number of a value that is no rule's: the `tracestate` of a span.
 const TRACE_STATE: u16 = u16::MAX;
+/// The same: a link of the span. It may have several.
+const LINK: u16 = u16::MAX - 1;
+/// Most links of a span.
+const MAX_LINKS: usize = 128;
+/// A `traceparent`: version, trace, span and flags.
+const TRACEPARENT: usize = 55;
+
+/// Another span that a span refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link<'v> {
+    pub trace: u128,
+    pub span: u64,
+    pub flags: u8,
+    pub state: &'v str,
+}
+
+impl<'v> Link<'v> {
+    /// Reads `00-<trace>-<span>-<flags>`, with `;` and a `tracestate` behind it or not.
+    fn parse(text: &'v str) -> Option<Link<'v>> {
+        let (ids, state) = match text.split_once(';') {
+            Some((ids, state)) => (ids, state),
+            None => (text, ""),
+        };
+        let is_id = |id: &str| id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let mut parts = ids.strip_prefix("00-")?.split('-');
+        let mut next = || parts.next().filter(|part| is_id(part));
+        let (trace, span, flags) = (next()?, next()?, next()?);
+        let link = Link {
+            trace: u128::from_str_radix(trace, 16).ok()?,
+            span: u64::from_str_radix(span, 16).ok()?,
+            flags: u8::from_str_radix(flags, 16).ok()?,
+            state,
+        };
+        (ids.len() == TRACEPARENT && link.trace != 0 && link.span != 0).then_some(link)
+    }
+}
 
 /// A value of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +111,7 @@ impl Value {
             name: match names.get(number) {
                 Some(name) => Arc::clone(name),
                 None if raw.number == TRACE_STATE => "tracestate".into(),
+                None if raw.number == LINK => "link".into(),
                 None => format!("value {number}").into(),
             },
             number: raw.number,
@@ -107,6 +144,19 @@ impl Value {
     /// Whether it is the `tracestate` of a span, and of no rule.
     pub fn is_trace_state(&self) -> bool {
         self.number == TRACE_STATE && &*self.name == "tracestate"
+    }
+
+    /// The link of a span that it is, and of no rule. A part of one is none.
+    pub fn link(&self) -> Option<Link<'_>> {
+        match &self.data {
+            Data::Text(text) if self.is_link() && !self.cut && !self.masked => Link::parse(text),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a link of a span, sound or not.
+    pub fn is_link(&self) -> bool {
+        self.number == LINK && &*self.name == "link"
     }
 
     /// The value as text: what `--where` looks at.
@@ -183,8 +233,14 @@ fn character(unit: u16) -> char {
 
 /// Values as one JSON object, in their order.
 pub fn json(values: &[Value]) -> Map<String, serde_json::Value> {
-    let pairs = values.iter().map(|v| (v.name.to_string(), v.json()));
-    pairs.collect()
+    let named = values.iter().filter(|v| !v.is_link());
+    let mut all: Map<_, _> = named.map(|v| (v.name.to_string(), v.json())).collect();
+    let links = values.iter().filter(|v| v.is_link()).map(Value::json);
+    let links: Vec<serde_json::Value> = links.collect();
+    if !links.is_empty() {
+        all.insert("links".to_owned(), links.into());
+    }
+    all
 }
 
 /// Values in one line: `sql="SELECT 1" result=12`.
@@ -336,9 +392,15 @@ fn one_of_each(mut values: Vec<Value>) -> Vec<Value> {
     {
         return values;
     }
+    // Of links each counts, as often as there may be some.
+    let is_link = |value: &mut Value| value.is_link();
+    let links: Vec<Value> = values.extract_if(.., is_link).take(MAX_LINKS).collect();
+    values.retain(|value| !value.is_link());
     values.reverse();
     values.sort_by_key(|value| value.number);
     values.dedup_by_key(|value| value.number);
+    let at = values.partition_point(|value| value.number < LINK);
+    values.splice(at..at, links);
     values
 }
 

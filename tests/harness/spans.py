@@ -40,12 +40,13 @@ KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
 OWN = ("thread.", "code.", "weave.")
 
 
-def line(span):
-    """A span in a line: kind, name, how it failed, and what rules recorded."""
+def line(span, names):
+    """A span in a line: kind, name, how it failed, what rules recorded, and the spans that it links to, by their names."""
     told = {k: v for k, v in otlp.attributes(span).items() if not k.startswith(OWN)}
     status = "" if span.get("status", {}).get("code") != 2 else " ERROR"
     shown = " ".join(f"{k}={v}" for k, v in sorted(told.items()))
-    return f"{KINDS[span['kind']]} {span['name']}{status} {{{shown}}}"
+    links = [names.get((one["traceId"], one["spanId"]), f"{one['spanId']} {one.get('traceState')} {one.get('flags', 0)}") for one in span.get("links", [])]
+    return f"{KINDS[span['kind']]} {span['name']}{status} {{{shown}}}" + "".join(f" -> {one}" for one in links)
 
 
 def trees(spans):
@@ -53,11 +54,11 @@ def trees(spans):
     below = collections.defaultdict(list)
     for span in spans:
         below[span["traceId"], span.get("parentSpanId", "")].append(span)
-    ids = {(span["traceId"], span["spanId"]) for span in spans}
+    ids = {(span["traceId"], span["spanId"]): span["name"] for span in spans}
 
     def tree(span, depth):
         inner = sorted(below[span["traceId"], span["spanId"]], key=lambda s: (s["name"], int(s["startTimeUnixNano"])))
-        return ["  " * depth + line(span), *(text for one in inner for text in tree(one, depth + 1))]
+        return ["  " * depth + line(span, ids), *(text for one in inner for text in tree(one, depth + 1))]
 
     roots = [span for span in spans if (span["traceId"], span.get("parentSpanId", "")) not in ids]
     def came_in(span):
@@ -76,7 +77,7 @@ def collected(trace, folder, *options):
     return collector.spans()
 
 
-def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=8, without=()):
+def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=9, without=()):
     """What a Collector got of a trace: ids are sound, and the trees are the expected ones."""
     checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
     score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])

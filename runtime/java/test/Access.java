@@ -9,6 +9,11 @@ public final class Access {
         Switch.LANES.remove();
     }
 
+    /** What an address of a database says. */
+    public static String database(String url) {
+        return Jdbc.told(url);
+    }
+
     /** The number of the last thread. */
     public static void threads(int number) {
         Trace.store.threads.set(number);

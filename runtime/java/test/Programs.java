@@ -17,6 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 import weave.runtime.Access;
 import weave.runtime.Guard;
 import weave.runtime.Hooks;
+import weave.runtime.Queued;
 import weave.runtime.Spans;
 import weave.runtime.Switched;
 import weave.runtime.Values;
@@ -279,6 +280,86 @@ public final class Programs {
             System.out.println(Spans.header(0).substring(54));
             Spans.exit(state, 7);
         }
+    }
+
+    private static int span(Object came, int id) {
+        int state = Spans.decide(0, null, came, id);
+        Spans.begin(state, 5, null, id);
+        return state;
+    }
+
+    private static void holds(boolean is, String what) {
+        if (!is) {
+            throw new AssertionError(what);
+        }
+    }
+
+    /** Contexts that go with objects: what is taken, until when, and how many links a span has. */
+    static void queued() throws Exception {
+        Object in = Spans.came(null, 0, "00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-01");
+        List<Object> all = new ArrayList<>();
+        for (int i = 0; i < 3_000; i++) {
+            int state = span(null, 7);
+            all.add(new Object());
+            Queued.give(all.get(i));
+            Spans.exit(state, 7);
+        }
+        Object none = new Object();
+        Queued.give(none);
+        // Outside of a method that takes, none is taken: nothing would end it.
+        Queued.take(all.get(0));
+        holds(Spans.spanId() == null, "taken outside");
+        int outer = span(null, 8);
+        String own = Spans.spanId();
+        Object method = Queued.open();
+        Queued.take(all.get(0));
+        String first = Spans.spanId();
+        holds(!first.equals(own), "taken");
+        int inner = span(null, 9);
+        Object within = Queued.open();
+        Queued.take(all.get(1));
+        holds(!Spans.spanId().equals(first), "taken within");
+        Queued.take(all.get(2));
+        Queued.take(none);
+        int innermost = span(null, 9);
+        Queued.take(null);
+        Queued.take(all.get(3));
+        Spans.exit(innermost, 9);
+        Queued.done(within);
+        Spans.exit(inner, 9);
+        holds(Spans.spanId().equals(first), "what was taken around goes on");
+        Queued.take(none);
+        holds(Spans.spanId().equals(own), "an object without a context takes none");
+        Queued.take(all.get(1));
+        // The span of the method ends in front of what follows its calls.
+        Spans.exit(outer, 8);
+        holds(Spans.spanId() == null, "over with the span");
+        Queued.done(method);
+        holds(Spans.spanId() == null, "over with the method");
+        Object turn = Queued.begin(all.get(0));
+        holds(Spans.spanId().equals(first), "a method runs in it");
+        Queued.done(turn);
+        Queued.done(Queued.begin(none));
+        holds(Spans.spanId() == null, "and nothing behind it");
+        // What is given again, without a context, has none.
+        Queued.give(all.get(0));
+        holds(Queued.begin(all.get(0)) == null, "given again");
+        Spans.exit(span(Queued.link(in), 10), 10);
+        Spans.exit(span(Queued.links(Queued.link(in), all), 11), 11);
+        Spans.exit(span(Queued.links(null, all.toArray()), 11), 11);
+        Spans.exit(span(Queued.links(null, new java.util.AbstractList<Object>() {
+            @Override
+            public Object get(int i) {
+                throw new IllegalStateException("unruly");
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        }), 12), 12);
+        Spans.exit(span(Queued.parent(in, all.get(5)), 13), 13);
+        holds(Queued.link(Spans.came(null, 0, "00-hostile")) == null, "what is none is no link");
     }
 
     /** Spans below headers that come in, a line of the file each ({@code name=value; name=value}): says what goes out from them. */

@@ -18,6 +18,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import weave.runtime.Access;
 import weave.runtime.Sql;
 import weave.runtime.Urls;
 
@@ -64,6 +65,8 @@ public final class Suite {
         test("off", Suite::off);
         test("propagators", Suite::propagators);
         test("sampler", Suite::sampler);
+        test("queued", Suite::queued);
+        test("databases", Suite::databases);
         test("android", Suite::android);
         test("kill -9 at rest", Suite::killed);
         test("kill -9 at work", Suite::killedAtWork);
@@ -951,6 +954,63 @@ public final class Suite {
     }
 
     /** Each value is in front of its record, wherever chunks end. */
+    /** Links are values of the number 65,534, so many for a span at most; one of what came in has its ids. */
+    private static void queued(Path folder) throws Exception {
+        TraceReader t = run(folder, "queued");
+        t.allBalanced();
+        java.util.Map<Integer, List<String>> links = new java.util.TreeMap<>();
+        for (List<TraceReader.Value> values : t.named("main").values()) {
+            for (TraceReader.Value value : values) {
+                equal(65_534, value.number(), "number");
+                links.computeIfAbsent(value.id(), id -> new ArrayList<>()).add(value.text());
+            }
+        }
+        equal(java.util.Set.of(10, 11), links.keySet(), "spans with links");
+        equal(List.of("00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-01"), links.get(10), "of what came in");
+        equal(2 * 128, links.get(11).size(), "as many as there may be");
+        equal(links.get(10).get(0), links.get(11).get(0), "what came in, and what was taken");
+    }
+
+    /** Of an address: product, server, port and name, and nothing that is secret. */
+    private static void databases(Path folder) {
+        String[][] cases = {
+            {"jdbc:postgresql://db.acme.com:6432/shop?user=u&password=geheim", "postgresql db.acme.com 6432 shop"},
+            {"jdbc:postgresql://db1,db2:6433/shop", "postgresql db1 5432 shop"},
+            {"jdbc:postgresql://[2001:db8::1]:6432/shop", "postgresql 2001:db8::1 6432 shop"},
+            {"jdbc:postgresql://[::1]/", "postgresql ::1 5432 null"},
+            {"jdbc:postgresql:shop?password=geheim", "postgresql localhost 5432 shop"},
+            {"jdbc:postgresql://u:geheim@db/shop", "postgresql db 5432 shop"},
+            {"jdbc:postgresql:///shop", "postgresql localhost 5432 shop"},
+            {"jdbc:mariadb://db:3307/shop?password=geheim", "mariadb db 3307 shop"},
+            {"jdbc:mariadb:replication://first:3307,second/shop", "mariadb first 3307 shop"},
+            {"jdbc:mariadb://address=(type=replica)(port=3308)(host=db)/shop", "mariadb db 3308 shop"},
+            {"jdbc:mysql://u:ge@heim@db/shop?x=/y", "mysql db 3306 shop"},
+            {"jdbc:mysql+srv://db/shop", "mysql db 3306 shop"},
+            {"jdbc:h2:mem:shop;DB_CLOSE_DELAY=-1;PASSWORD=geheim", "h2database null 0 shop"},
+            {"jdbc:h2:file:/data/shop;CIPHER=AES", "h2database null 0 /data/shop"},
+            {"jdbc:h2:~/shop", "h2database null 0 ~/shop"},
+            {"jdbc:h2:tcp://db:9092/~/shop;USER=u", "h2database db 9092 ~/shop"},
+            {"jdbc:hsqldb:hsql://db:9001/shop", "hsqldb db 9001 shop"},
+            {"jdbc:derby://db:1528/shop;user=u;password=geheim", "derby db 1528 shop"},
+            {"jdbc:derby:memory:shop;create=true", "derby null 0 shop"},
+            {"jdbc:sqlserver://db\\inst:1444;user=u;password=geheim;databaseName=shop", "microsoft.sql_server db 1444 shop"},
+            {"jdbc:sqlserver://db;database=shop", "microsoft.sql_server db 1433 shop"},
+            {"jdbc:oracle:thin:u/geheim@//db:1522/shop", "oracle.db db 1522 shop"},
+            {"jdbc:oracle:thin:u/geheim@db:1523:sid", "oracle.db db 1523 sid"},
+            {"jdbc:oracle:thin:@(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=db)(PORT=1524))(CONNECT_DATA=(SERVICE_NAME=shop)))", "oracle.db db 1524 shop"},
+            {"jdbc:sqlite:/data/shop.db", "sqlite null 0 /data/shop.db"},
+            {"jdbc:acme://u:geheim@db:77/shop", "other_sql db 77 shop"},
+            {"jdbc:acme:geheim", "other_sql null 0 null"},
+            {"jdbc:postgresql://db:99999999999/shop", "postgresql db 5432 shop"},
+            {"jdbc:postgresql://" + "x".repeat(5_000), "null null 0 null"},
+            {"geheim", "null null 0 null"},
+        };
+        for (String[] one : cases) {
+            equal(one[1], Access.database(one[0]), one[0]);
+        }
+        equal("null null 0 null", Access.database(null), "none");
+    }
+
     private static void values(Path folder) throws Exception {
         TraceReader t = run(folder, "values");
         t.allBalanced();

@@ -327,6 +327,8 @@ final class TraceReader {
                         check((next & 3) == 0, "a sampled call begins right where that is said, or is lost");
                     }
                 }
+                case 14 -> check(payload == 5, "SPAN payload");
+                case 15 -> check(payload == 4, "CONTEXT payload");
                 case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
                 default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
             }

@@ -3,6 +3,7 @@
 mod around;
 mod change;
 mod point;
+mod queued;
 
 pub use point::AtPoint;
 
@@ -585,6 +586,9 @@ pub const SPANS: [&str; 2] = ["weave.runtime.Spans", "Weave.Runtime.Spans"];
 /// The hook library's classes that hand contexts over (JVM, dex): to what runs later, and to what a parallel stream calls.
 pub const HANDOVER: [&str; 2] = ["weave.runtime.Handover", "weave.runtime.Streams"];
 
+/// The hook library's class of contexts that go with objects.
+pub const QUEUED: [&str; 2] = ["weave.runtime.Queued", "Weave.Runtime.Queued"];
+
 /// What completes a call that has returned (JVM, dex).
 const STAGES: [&str; 2] = [
     "java/util/concurrent/CompletableFuture",
@@ -634,6 +638,25 @@ fn replace(operands: &mut [HookOperand], free: &str, word: &Word) {
     }
 }
 
+/// A word that no rule has written.
+fn operand(word: Word, place: &Range<usize>) -> HookOperand {
+    HookOperand {
+        word,
+        optional: false,
+        members: Vec::new(),
+        place: place.clone(),
+    }
+}
+
+/// What is asked for, as an operand of a hook.
+fn operand_of(value: &OwnRecord) -> HookOperand {
+    match &value.value {
+        Recorded::Operand(operand) => operand.clone(),
+        Recorded::Text(text) => operand(Word::TextOf(Box::new(text.clone())), &value.span),
+        Recorded::Call(call) => operand(Word::Call(Box::new(call.clone())), &value.span),
+    }
+}
+
 /// The method's id, as an operand.
 fn id() -> Meant {
     Meant::Value(Value {
@@ -675,6 +698,10 @@ impl<'b> Binding<'b> {
     fn hooks(&mut self, layer: &mut Layer, wrong: &mut Vec<Misfit>) {
         let own = self.aspect.2;
         let (handed, resumed) = (self.handed(), self.resumed());
+        let queued = match self.queued() {
+            Ok(queued) => queued,
+            Err(misfit) => return wrong.push(misfit),
+        };
         // The exit hooks of the aspects around.
         let exits = layer.exit.len() as u16;
         let mut calls = |hooks: &[OwnHook], when, into: &mut Vec<Call>, keep: &mut Keep| {
@@ -711,11 +738,14 @@ impl<'b> Binding<'b> {
         calls(&own.enter, When::Enter, enter, keep);
         calls(&handed, When::Enter, enter, keep);
         calls(&resumed.enter, When::Enter, enter, keep);
+        calls(&queued.enter, When::Enter, enter, keep);
         let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
         calls(&own.exit, When::Exit, &mut at_exit, keep);
         calls(&resumed.exit, When::Exit, &mut at_exit, keep);
+        calls(&queued.exit, When::Exit, &mut at_exit, keep);
         calls(&own.exception, When::Exception, &mut at_exception, keep);
         calls(&resumed.exception, When::Exception, &mut at_exception, keep);
+        calls(&queued.exception, When::Exception, &mut at_exception, keep);
         if let Some(State {
             call,
             kept: Some(kept),
@@ -745,17 +775,8 @@ impl<'b> Binding<'b> {
         if self.binder.target.language() != Language::Java {
             return hooks; // contexts flow by themselves
         }
-        let word = |word: Word| HookOperand {
-            word,
-            optional: false,
-            members: Vec::new(),
-            place: kept.span.clone(),
-        };
-        let value = |value: &OwnRecord| match &value.value {
-            Recorded::Operand(operand) => operand.clone(),
-            Recorded::Text(operand) => word(Word::TextOf(Box::new(operand.clone()))),
-            Recorded::Call(call) => word(Word::Call(Box::new(call.clone()))),
-        };
+        let word = |word: Word| operand(word, &kept.span);
+        let value = operand_of;
         let hook = |method: &str, operands: Vec<HookOperand>| {
             let count = operands.len();
             let mut hook = self.of_library([HANDOVER[0]; 2], method, &kept.span, count);
@@ -1049,7 +1070,7 @@ impl<'b> Binding<'b> {
     fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
         let mut call = self.plain_call(written, keep)?;
         // What hands over throws nothing, and reaches nothing that is woven.
-        let is_library = HANDOVER.contains(&&*written.call.ty);
+        let is_library = [HANDOVER, QUEUED].concat().contains(&&*written.call.ty);
         let guard = self.aspect.2.guard && !is_library;
         let recursion = !is_library && (self.binder.may_reach)(&call.hook);
         call.adapter = (guard || recursion).then(|| Adapter {
@@ -1365,7 +1386,8 @@ impl<'b> Binding<'b> {
         });
         let of_call = [thrown, records.state(keep), id()];
         records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
-        self.injected(aspects, records, keep)
+        self.injected(aspects, records, keep)?;
+        self.span_gives(aspects, records, keep)
     }
 
     /// The calls around the values that a logical call begins with which is a span: its first piece begins it.
@@ -1378,7 +1400,8 @@ impl<'b> Binding<'b> {
     ) -> Result<(), Misfit> {
         let pass = self.of_library(SPANS, "Pass", &(0..0), 4);
         self.span_begins(says, (rule, aspects), &pass, records, keep)?;
-        self.injected(aspects, records, keep)
+        self.injected(aspects, records, keep)?;
+        self.span_gives(aspects, records, keep)
     }
 
     /// The call that decides about a span, with the headers that came in, and that which begins it.
@@ -1391,6 +1414,7 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let came = self.extracted(aspects, records, keep)?;
+        let came = self.span_takes(came, aspects, records, keep)?;
         let decide = match self.binder.target.language() {
             Language::Java => "decide",
             Language::CSharp => "Decide",

@@ -457,10 +457,16 @@ impl Matcher {
         })
     }
 
-    /// Whether some aspect hands contexts over.
+    /// Whether some aspect hands contexts over, or goes on in one that an object keeps.
     pub fn hands_over(&self) -> bool {
         let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
-        own.any(|own| own.handed().is_some())
+        own.any(|own| own.handed().is_some() || own.kept().is_some())
+    }
+
+    /// Whether some aspect lets contexts go with objects, or has links.
+    pub fn has_queues(&self) -> bool {
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        own.any(|own| own.given().is_some() || own.taken().is_some() || own.links())
     }
 
     /// Whether some aspect records values.

@@ -94,7 +94,11 @@ impl Rules {
                     of_pack(aspect, source);
                     aspect.place = diagnostics::place(source, text, aspect.start);
                     if let Some(own) = &mut aspect.own {
-                        Arc::make_mut(own).source = Arc::clone(&file);
+                        let own = Arc::make_mut(own);
+                        own.source = Arc::clone(&file);
+                        if let Some(frame) = own.at.as_mut().and_then(|at| at.frame.as_mut()) {
+                            frame.source = Arc::clone(&file);
+                        }
                     }
                 }
                 for library in &mut libraries {

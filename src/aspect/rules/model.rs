@@ -165,6 +165,12 @@ pub struct Context {
     pub keep: Option<OwnRecord>,
     /// Whether it does, when the method ends.
     pub goes_on: Option<OwnRecord>,
+    /// The object with which the current context goes from here on.
+    pub give: Option<OwnRecord>,
+    /// The object in whose context it goes on here.
+    pub take: Option<OwnRecord>,
+    /// What comes in or is taken is a link of the span, and not its parent.
+    pub link: Option<Range<usize>>,
 }
 
 /// What sends a header.
@@ -201,6 +207,7 @@ impl Context {
             _ => None,
         };
         let kept = self.keep.iter().chain(&self.goes_on);
+        let kept = kept.chain(&self.give).chain(&self.take);
         self.extract.iter().chain(sent).chain(kept)
     }
 }
@@ -246,6 +253,21 @@ impl OwnHooks {
         self.context.as_ref()?.keep.as_ref()
     }
 
+    /// The object with which the current context goes from here on.
+    pub fn given(&self) -> Option<&OwnRecord> {
+        self.context.as_ref()?.give.as_ref()
+    }
+
+    /// The object in whose context it goes on here.
+    pub fn taken(&self) -> Option<&OwnRecord> {
+        self.context.as_ref()?.take.as_ref()
+    }
+
+    /// Contexts come in, or are taken, as links.
+    pub fn links(&self) -> bool {
+        (self.context.as_ref()).is_some_and(|context| context.link.is_some())
+    }
+
     /// Something of texts is left out.
     pub fn holds(&self) -> bool {
         self.mask.is_some() || !self.messages
@@ -259,7 +281,9 @@ impl OwnHooks {
             && self.around.is_none()
             && self.replace.is_none()
             && self.handed().is_none()
-            && self.kept().is_none())
+            && self.kept().is_none()
+            && self.given().is_none()
+            && self.taken().is_none())
     }
 
     /// Whether a hook changes what a method does, refuses it or takes its place: leaving a method out is a hole.
@@ -401,6 +425,8 @@ pub struct At {
     pub completion: bool,
     /// These calls are spans.
     pub traced: Option<Arc<SpanRule>>,
+    /// The hooks of the methods that make these calls, where contexts are taken: these are over with them.
+    pub frame: Option<Box<OwnHooks>>,
 }
 
 impl At {

@@ -684,6 +684,7 @@ impl<'t> Parser<'t> {
             advice: Advice::default(),
             completion: true,
             traced: None,
+            frame: None,
         };
         let word = kind.word();
         match (kind, value.get_ref()) {

@@ -1441,7 +1441,7 @@ error: `root` is about calls in the trace
 
 #[test]
 fn type_parameters_have_names() {
-    insta::assert_snapshot!(wrong(
+    assert_snapshot!(wrong(
         "version = 1\n[[aspect]]\nname = 'a'\nmatch = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]",
     ), @"
     bad pattern in `params`
@@ -1795,6 +1795,126 @@ fn points_are_of_one_kind_and_have_what_that_has() {
 }
 
 #[test]
+fn contexts_go_with_objects() {
+    let rules = Rules::parse(
+        "weave.toml",
+        r##"version = 1
+
+            [[aspect]]
+            name = "sent"
+            at = { call = { type = "Queue", method = "put" } }
+            context = { give = "arg(0)" }
+
+            [[aspect]]
+            name = "taken"
+            at = { call = { type = "Queue", method = "take" } }
+            context = { take = "result" }
+
+            [[aspect]]
+            name = "batch"
+            match = { type = "A" }
+            span = "consumer"
+            context = { extract = "arg(0).header(name)", take = "arg(0)", link = true }
+        "##,
+    );
+    let rules = rules.unwrap();
+    let own = |n: usize| rules.aspects[n].own.as_deref().unwrap();
+    assert_eq!(&*own(0).given().unwrap().name, "arg(0)");
+    assert_eq!(&*own(1).taken().unwrap().name, "result");
+    let frame = |n: usize| own(n).at.as_ref().unwrap().frame.as_deref();
+    assert!(frame(0).is_none(), "nothing is taken");
+    let frame = frame(1).unwrap();
+    assert_eq!(
+        [&frame.enter, &frame.exit, &frame.exception].map(Vec::len),
+        [1; 3]
+    );
+    assert!(own(2).links() && !own(1).links());
+
+    assert_snapshot!(wrong(r##"
+version = 1
+
+[[aspect]]
+name = "nothing comes in"
+match = { type = "A" }
+span = "consumer"
+context = { give = "arg(0)", link = true }
+
+[[aspect]]
+name = "at a call"
+at = { call = { type = "Queue", method = "take" } }
+span = "client"
+context = { take = "result", link = true }
+
+[[aspect]]
+name = "no span"
+match = { type = "A" }
+context = { take = "arg(0)", link = true }
+
+[[aspect]]
+name = "two parents"
+match = { type = "A" }
+span = "consumer"
+context = { take = "arg(0)", extract = "arg(0).header(name)" }
+
+[[aspect]]
+name = "more hooks"
+match = { type = "A" }
+enter = "acme.Hooks.enter()"
+context = { take = "arg(0)" }
+
+[[aspect]]
+name = "no word"
+match = { type = "A" }
+span = "consumer"
+context = { take = "arg(0)", link = "yes" }
+"##), @r#"
+    nothing says what the link is
+     --> weave.toml:8:30
+      |
+    8 | context = { give = "arg(0)", link = true }
+      |                              ^^^^ `link` means nothing here
+      |
+      = help: `extract = "arg(0).getHeader(name)"`, or `take = "arg(0)"`
+
+    error: what is taken at a call is what goes on behind it, and no link
+      --> weave.toml:14:30
+       |
+    14 | context = { take = "result", link = true }
+       |                              ^^^^ `link` means nothing here
+       |
+       = help: a rule for a method (`match`) takes what its span links to
+
+    error: links are of spans, and the aspect has none
+      --> weave.toml:19:30
+       |
+    19 | context = { take = "arg(0)", link = true }
+       |                              ^^^^ `link` means nothing here
+       |
+       = help: `span = "consumer"`
+
+    error: a span has one parent
+      --> weave.toml:25:21
+       |
+    25 | context = { take = "arg(0)", extract = "arg(0).header(name)" }
+       |                     ^^^^^^ `extract` says it already
+       |
+       = help: with `link = true` both are links
+
+    error: what takes a context has no other hooks around the method
+      --> weave.toml:31:21
+       |
+    31 | context = { take = "arg(0)" }
+       |                     ^^^^^^ leave them to another aspect
+
+    error: `link` is true or false
+      --> weave.toml:37:37
+       |
+    37 | context = { take = "arg(0)", link = "yes" }
+       |                                     ^^^^^ expected true or false, found a string
+    "#);
+}
+
+#[test]
 fn spans_and_contexts() {
     use crate::spans::Kind;
     let rules = Rules::parse(
@@ -1930,7 +2050,7 @@ advice = "enter"
 [[aspect]]
 name = "context"
 match = { type = "A" }
-context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
 
 [[aspect]]
 name = "handover"
@@ -2006,7 +2126,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: nothing says which header is read
       --> weave.toml:34:24
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                        ^^^^^^^^^^^^^^^^^^^^^^^^ expected the word `name`
        |
        = help: `extract = "acme.Carrier.header(arg(0), name)"`
@@ -2014,7 +2134,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: nothing says which header is sent
       --> weave.toml:34:61
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                                                             ^^^^^^^^^^^^^^^^ expected the words `name` and `value`
        |
        = help: `inject = "acme.Carrier.send(arg(0), name, value)"`
@@ -2022,18 +2142,18 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
     error: this is not handed over
       --> weave.toml:34:105
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
        |                                                                                                         ^^^^^^ expected arguments
        |
        = help: `arg(0)`, a list of them, or `args` for all that can be
 
-    error: unknown key `take` in `context`
+    error: unknown key `tape` in `context`
       --> weave.toml:34:113
        |
-    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", take = "result" }
-       |                                                                                                                 ^^^^ expected one of the words below
+    34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
+       |                                                                                                                 ^^^^ did you mean `take`?
        |
-       = help: expected `extract`, `inject`, `handover`, `keep` or `while`
+       = help: expected `extract`, `inject`, `handover`, `keep`, `while`, `give`, `take` or `link`
 
     error: `handover` is about calls
       --> weave.toml:39:24

@@ -130,12 +130,21 @@ pub(super) fn write(view: &View<'_>, request: &Request, out: &mut dyn Write) -> 
         let cells = [item.start - begin, item.total, item.own];
         let text = format!("{}{}", branches[at].0, what(view, request, item));
         columns.row(cells.map(|ns| Cell::from(duration(ns))).into(), text);
-        if !item.values.is_empty() {
+        let is_link = |value: &&values::Value| value.link().is_some();
+        let (links, told): (Vec<_>, Vec<_>) = item.values.iter().partition(is_link);
+        let told: Vec<values::Value> = told.into_iter().cloned().collect();
+        let links = links.into_iter().filter_map(values::Value::link);
+        let links = links.map(|link| {
+            let (span, trace) = (link.span, link.trace);
+            format!("linked to span {span:016x} of trace {trace:032x}")
+        });
+        let told = (!told.is_empty()).then(|| values::shown(&told));
+        for told in told.into_iter().chain(links) {
             let has_more = items
                 .get(at + 1)
                 .is_some_and(|next| next.parent == Some(at));
             let below = if has_more { "│  " } else { "   " };
-            let text = format!("{}{below}{}", branches[at].1, values::shown(&item.values));
+            let text = format!("{}{below}{told}", branches[at].1);
             columns.row((0..3).map(|_| Cell::from(String::new())).collect(), text);
         }
     }

@@ -427,6 +427,7 @@ impl<'t> Parser<'t> {
             self.check_span(&mut spans, (keys.when(), &keys.own), key.clone(), table);
             keys.spans = Some((spans, key));
         }
+        self.check_queued(&keys.own, keys.spans.is_some());
         let mut advice = match keys.is_at() {
             true => keys.recorded_at_calls(),
             false => keys.of_methods(),
@@ -438,6 +439,10 @@ impl<'t> Parser<'t> {
             advice = advice.with(Advice::ROOT);
         }
         self.check_keys(&keys, advice);
+        let frame = self.frame(&keys.own);
+        if let Some(at) = &mut keys.own.at {
+            at.frame = frame;
+        }
         let name_span = keys.name_span.clone();
         let aspect = match keys.is_at() {
             true => aspect_at(keys, advice),

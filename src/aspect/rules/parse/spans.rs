@@ -8,6 +8,7 @@ use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
 use crate::spans::{Condition, KIND_WORDS, Kind, OF_METHOD, SpanRule, Template};
 use std::ops::Range;
+use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 pub(in super::super) const SPAN_KEYS: [&str; 5] = ["kind", "name", "once", "error", "when"];
@@ -17,9 +18,14 @@ const SPAN_SYNONYMS: [(&str, &str); 4] = [
     ("group", "once"),
     ("if", "when"),
 ];
-pub(in super::super) const CONTEXT_KEYS: [&str; 5] =
-    ["extract", "inject", "handover", "keep", "while"];
-const CONTEXT_SYNONYMS: [(&str, &str); 2] = [("hand", "handover"), ("hand-over", "handover")];
+pub(in super::super) const CONTEXT_KEYS: [&str; 8] = [
+    "extract", "inject", "handover", "keep", "while", "give", "take", "link",
+];
+const CONTEXT_SYNONYMS: [(&str, &str); 3] = [
+    ("hand", "handover"),
+    ("hand-over", "handover"),
+    ("links", "link"),
+];
 
 pub(in super::super) const SOURCE_KEYS: [&str; 2] = ["source", "not"];
 
@@ -38,6 +44,9 @@ fn listening(sources: &[String], start: usize) -> Option<Aspect> {
     aspect.start = start;
     Some(aspect)
 }
+
+/// The hook library's class of contexts that go with objects (JVM, dex).
+const QUEUED: &str = "weave.runtime.Queued";
 
 /// The free words of `extract` and `inject`.
 const NAME: &str = "name";
@@ -304,6 +313,12 @@ impl<'t> Parser<'t> {
                 "handover" => context.handover = self.handed(value),
                 "keep" => context.keep = self.asked("keep", value),
                 "while" => context.goes_on = self.asked("while", value),
+                "give" => context.give = self.asked("give", value),
+                "take" => context.take = self.asked("take", value),
+                "link" => match value.get_ref() {
+                    DeValue::Boolean(yes) => context.link = yes.then(|| key.span()),
+                    _ => self.wrong_type(value, "`link`", "true or false"),
+                },
                 name => {
                     let (known, synonyms) = (&CONTEXT_KEYS, &CONTEXT_SYNONYMS);
                     self.unknown_key(key.span(), name, "`context`", known, synonyms);
@@ -314,7 +329,7 @@ impl<'t> Parser<'t> {
             self.report(
                 value.span(),
                 "`context` is empty",
-                "expected `extract`, `inject`, `handover` or `keep`",
+                "expected `extract`, `inject`, `handover`, `keep`, `give` or `take`",
             );
         }
         if let (Some(goes_on), None) = (&context.goes_on, &context.keep) {
@@ -350,6 +365,76 @@ impl<'t> Parser<'t> {
             );
         }
         Some(context)
+    }
+
+    /// What of `give`, `take` and `link` does not go with the rest, once all of the aspect is read.
+    pub(super) fn check_queued(&mut self, own: &OwnHooks, is_span: bool) {
+        let Some(context) = &own.context else {
+            return;
+        };
+        let is_call = own.at.is_some();
+        if let Some(link) = &context.link {
+            let (what, help) = match (&context.extract, &context.take) {
+                (None, None) => (
+                    "nothing says what the link is",
+                    "`extract = \"arg(0).getHeader(name)\"`, or `take = \"arg(0)\"`",
+                ),
+                (None, Some(_)) if is_call => (
+                    "what is taken at a call is what goes on behind it, and no link",
+                    "a rule for a method (`match`) takes what its span links to",
+                ),
+                _ if !is_span => (
+                    "links are of spans, and the aspect has none",
+                    "`span = \"consumer\"`",
+                ),
+                _ => ("", ""),
+            };
+            if !what.is_empty() {
+                self.report_help(link.clone(), what, "`link` means nothing here", help);
+            }
+        }
+        let Some(take) = &context.take else {
+            return;
+        };
+        if !is_call && context.extract.is_some() && context.link.is_none() {
+            self.report_help(
+                take.span.clone(),
+                "a span has one parent",
+                "`extract` says it already",
+                "with `link = true` both are links",
+            );
+        }
+        let has_own = !own.enter.is_empty() || own.around.is_some() || context.keep.is_some();
+        if !is_call && !is_span && has_own {
+            self.report(
+                take.span.clone(),
+                "what takes a context has no other hooks around the method",
+                "leave them to another aspect",
+            );
+        }
+    }
+
+    /// The hooks of methods that take contexts from calls.
+    pub(super) fn frame(&self, own: &OwnHooks) -> Option<Box<OwnHooks>> {
+        let place = own.taken()?.span.clone();
+        let hook = |text: &str| {
+            let call = hook::parse_hook(text).ok()?;
+            Some(OwnHook {
+                name: place.clone(),
+                operands: vec![place.clone(); call.operands.len()],
+                changes: place.clone(),
+                call,
+            })
+        };
+        let done = format!("{QUEUED}.done(state)");
+        Some(Box::new(OwnHooks {
+            enter: hook(&format!("{QUEUED}.open()")).into_iter().collect(),
+            exit: hook(&done).into_iter().collect(),
+            exception: hook(&done).into_iter().collect(),
+            guard: false,
+            source: Arc::clone(&own.source),
+            ..OwnHooks::default()
+        }))
     }
 
     fn extract(&mut self, value: &Value<'t>) -> Option<OwnRecord> {

@@ -114,6 +114,10 @@ pub struct Link {
     pub trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub span_id: Vec<u8>,
+    #[prost(string, tag = "3")]
+    pub trace_state: String,
+    #[prost(fixed32, tag = "6")]
+    pub flags: u32,
 }
 
 #[derive(Clone, PartialEq, Message)]

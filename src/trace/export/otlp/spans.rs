@@ -5,8 +5,8 @@
 
 use super::measures::Measures;
 use super::proto::{
-    Event, Gauge, Histogram, HistogramPoint, KeyValue, LogRecord, Metric, NumberPoint, Resource,
-    Span, Status, Sum, Value, attribute, number, text,
+    Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
+    Resource, Span, Status, Sum, Value, attribute, number, text,
 };
 use super::{
     BATCH, Batch, METHODS, Options, logs_request, metrics_request, seconds, spans_request,
@@ -1668,6 +1668,13 @@ fn tell(span: &mut Span, values: &[values::Value]) {
     if let Some(state) = values.iter().find(state) {
         span.trace_state = state.text().into_owned();
     }
+    let links = values.iter().filter_map(values::Value::link);
+    span.links.extend(links.map(|link| Link {
+        trace_id: link.trace.to_be_bytes().into(),
+        span_id: link.span.to_be_bytes().into(),
+        trace_state: link.state.to_owned(),
+        flags: link.flags.into(),
+    }));
 }
 
 /// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions, which have no attribute
@@ -1675,7 +1682,7 @@ fn tell(span: &mut Span, values: &[values::Value]) {
 fn value(value: &values::Value) -> Option<KeyValue> {
     let is_of_conventions = value.name.contains('.') && !value.name.contains(['(', ' ']);
     let is_missing = matches!(value.data, Data::Null | Data::Missing(_));
-    if value.name.is_empty() || value.is_trace_state() {
+    if value.name.is_empty() || value.is_trace_state() || value.is_link() {
         return None; // the span's own name, or no attribute
     }
     let key = match is_of_conventions {

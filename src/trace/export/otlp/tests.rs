@@ -1113,7 +1113,22 @@ fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
     );
     let stack = "java.io.IOException: gone\n\tat web.Server.service(Server.java:1)";
     let of_end_and_cut = 8 | (4 | 1) << 8;
+    const LINK: u16 = u16::MAX - 1;
+    let first = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let chunk = Chunk::records(1, 0, 0)
+        .text_value(1, LINK, false, &format!("{first};vendor=1"))
+        .text_value(
+            1,
+            LINK,
+            false,
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-00",
+        )
+        .text_value(
+            1,
+            LINK,
+            false,
+            "00-00000000000000000000000000000000-b7ad6b7169203332-00",
+        )
         .text_value(1, STATE, false, "rojo=00f067aa0ba902b7,ot=th:c")
         .span(1, 0xaaaa, 11, 7, 0x103)
         .enter(10, 1)
@@ -1122,6 +1137,7 @@ fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
         .error(10, 1)
         // Cut it is no state.
         .value_of_text(1, STATE, of_end_and_cut & !(4 << 8), "rojo=00f0")
+        .value_of_text(1, LINK, of_end_and_cut & !(4 << 8), first)
         .span(1, 0xaaaa, 12, 7, 0x103)
         .enter(10, 1)
         .exit(10, 1);
@@ -1138,13 +1154,45 @@ fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
     let (failed, other) = (of(11), of(12));
     assert_eq!(failed.trace_state, "rojo=00f067aa0ba902b7,ot=th:c");
     assert_eq!(other.trace_state, "");
+    let links = |span: &Span| -> Vec<(String, u64, String, u32)> {
+        let hex = |id: &[u8]| id.iter().map(|b| format!("{b:02x}")).collect();
+        let id = |id: &[u8]| u64::from_be_bytes(id.try_into().unwrap());
+        let all = span.links.iter();
+        all.map(|l| {
+            (
+                hex(&l.trace_id),
+                id(&l.span_id),
+                l.trace_state.clone(),
+                l.flags,
+            )
+        })
+        .collect()
+    };
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    assert_eq!(
+        links(failed),
+        [
+            (
+                trace.to_owned(),
+                0xb7ad_6b71_6920_3331,
+                "vendor=1".to_owned(),
+                1
+            ),
+            (trace.to_owned(), 0xb7ad_6b71_6920_3332, String::new(), 0),
+        ]
+    );
+    assert!(links(other).is_empty(), "a part of a link is none");
     let text = |text: &str| Some(Value::Text(text.to_owned()));
     assert_eq!(failed.events.len(), 1);
     let told = |key| value(&failed.events[0].attributes, key);
     assert_eq!(told("exception.type"), text("java.io.IOException"));
     assert_eq!(told("exception.stacktrace"), text(stack));
     for span in [failed, other] {
-        let none = |key: &str| !key.contains("tracestate") && !key.contains("stacktrace");
+        let none = |key: &str| {
+            !["tracestate", "stacktrace", "link"]
+                .iter()
+                .any(|odd| key.contains(odd))
+        };
         assert!(span.attributes.iter().all(|a| none(&a.key)), "{span:?}");
     }
 }

@@ -375,8 +375,10 @@ public final class Hooks {
     /** What becomes of a call that is a span, for {@link Spans}. */
     static int decide(String once, Object came, int id) {
         try {
-            Parent from = came == null ? null : Sampler.SET.decided(Propagators.SET.parent(came));
-            return Switch.LANES.lane().decide(once, from, id);
+            Origin origin = came instanceof Origin ? (Origin) came : null;
+            Object headers = origin == null ? came : origin.came;
+            Parent from = headers == null ? null : Sampler.SET.decided(Propagators.SET.parent(headers));
+            return Switch.LANES.lane().decide(once, from, origin, id);
         } catch (Throwable failure) {
             if (deaths && failure instanceof ThreadDeath) {
                 throw (ThreadDeath) failure;

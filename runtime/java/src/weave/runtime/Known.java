@@ -8,13 +8,33 @@ import java.util.concurrent.ConcurrentHashMap;
 final class Known<V> {
     private final ConcurrentHashMap<Weak, V> all = new ConcurrentHashMap<Weak, V>();
     private final ReferenceQueue<Object> gone = new ReferenceQueue<Object>();
+    /** Of so many at once no more are noted. */
+    private final int most;
+
+    Known() {
+        this(Integer.MAX_VALUE);
+    }
+
+    Known(int most) {
+        this.most = most;
+    }
 
     void put(Object object, V value) {
         for (Reference<?> one = gone.poll(); one != null; one = gone.poll()) {
             all.remove(one);
         }
         if (object != null && value != null) {
-            all.put(new Weak(object, gone), value);
+            if (all.size() < most) {
+                all.put(new Weak(object, gone), value);
+            } else {
+                all.replace(new Weak(object, null), value);
+            }
+        }
+    }
+
+    void forget(Object object) {
+        if (object != null && !all.isEmpty()) {
+            all.remove(new Weak(object, null));
         }
     }
 

@@ -70,10 +70,13 @@ final class Lane extends Cursor {
     private Span span;
     /** The span that it has left for another one, which was kept. */
     private Turn turn;
+    /** What it has taken in open methods that take contexts, the innermost first. */
+    private Taken taken;
     /** That of who has started this thread, which runs in it as long as it is open. */
     private Span inherited;
     /** What came in with the call that is about to begin. */
     private Parent parent;
+    private Origin origin;
     /** {@link Net} knows this lane. */
     private boolean cast;
     /** For ids. */
@@ -279,24 +282,27 @@ final class Lane extends Cursor {
     }
 
     /** What becomes of a call that is a span, which brings this context along, or none. */
-    int decide(String once, Parent came, int id) {
+    int decide(String once, Parent came, Origin of, int id) {
         Parent from = came;
         if (busy) {
             return Switched.NOTHING;
         }
         Span around = context();
-        if (from == null && around == null && Sampler.SET.draws()) {
+        Span above = of == null || of.given == null ? around : of.given;
+        if (from == null && above == null && Sampler.SET.draws()) {
             from = Sampler.SET.root(nextId(), nextId());
         }
-        boolean quiet = from == null ? around != null && !around.isRecorded() : (from.flags & Span.SAMPLED) == 0;
-        if (around != null && once != null && around.isWithin(once) || quiet && from == null) {
+        boolean quiet = from == null ? above != null && !above.isRecorded() : (from.flags & Span.SAMPLED) == 0;
+        if (above != null && once != null && above.isWithin(once) || quiet && from == null && above == around) {
             return Switched.NOTHING;
         }
         if (quiet) {
-            span = new Span(from, around, nextId(), once, id, number);
+            span = from != null ? new Span(from, around, nextId(), once, id, number)
+                : new Span(above, around, 0, 0, nextId(), once, id, number);
             return Spans.QUIET;
         }
         parent = from;
+        origin = of;
         return Switched.RECORDED;
     }
 
@@ -307,14 +313,20 @@ final class Lane extends Cursor {
         }
         Span around = context();
         Parent from = parent;
+        Origin of = origin;
         parent = null;
+        origin = null;
+        Span above = of != null && of.given != null ? of.given : kind == Spans.SERVER ? null : around;
         Span next = from != null ? new Span(from, around, nextId(), once, id, number)
-            : new Span(kind == Spans.SERVER ? null : around, around, nextId(), nextId(), nextId(), once, id, number);
+            : new Span(above, around, nextId(), nextId(), nextId(), once, id, number);
         if (mark != 0) {
             among(Format.ENTER, id, now);
         }
         if (next.state != null) {
             value(next.state, Format.STRING, Span.STATE, Span.LONGEST_STATE, null, id);
+        }
+        for (int i = 0; of != null && i < of.links(); i++) {
+            value(of.link(i), Format.STRING, Span.LINK, Span.LONGEST_LINK, null, id);
         }
         slow(Format.ENTER, id, now, null, next.begun());
         next.segment = segment;
@@ -325,10 +337,27 @@ final class Lane extends Cursor {
     /** This thread's innermost span of this method; null where its begin was lost, and of what is handed over here. */
     Span innermost(int id) {
         Span found = span;
-        while (found != null && found.thread == number && found.method != id) {
-            found = found.before();
+        Taken took = took(taken);
+        while (found != null) {
+            if (took != null && found == took.span) {
+                found = took.before;
+                took = took(took.outer);
+            } else if (found.thread == number && found.method != id) {
+                found = found.before();
+            } else {
+                break;
+            }
         }
         return busy || found == null || found.thread != number ? null : found;
+    }
+
+    /** The innermost context that was taken. */
+    private static Taken took(Taken taken) {
+        Taken found = taken;
+        while (found != null && found.span == null) {
+            found = found.outer;
+        }
+        return found;
     }
 
     /** The innermost span of this method ends, and those within it whose ends were lost. */
@@ -357,6 +386,12 @@ final class Lane extends Cursor {
     private void leave(Span over, Span stays, int id) {
         Span outer = over.before();
         for (Span one = span; one != outer;) {
+            Taken took = took(taken);
+            if (took != null && one == took.span) {
+                one = took.before; // it is over with the span
+                taken = took.outer;
+                continue;
+            }
             Span next = one.before();
             if (one == stays) {
                 one.rest();
@@ -418,6 +453,47 @@ final class Lane extends Cursor {
             change(next == null ? before.method : next.method);
         }
         return before;
+    }
+
+    /** A method begins that takes contexts. */
+    Taken open() {
+        if (busy) {
+            return null;
+        }
+        taken = new Taken(null, null, taken);
+        return taken;
+    }
+
+    /** It ends, and what it has taken is over. */
+    void close(Taken method) {
+        Taken first = null;
+        Taken one = taken;
+        while (one != null && one != method) {
+            first = one.span == null ? first : one;
+            one = one.outer;
+        }
+        if (busy || one == null) {
+            return;
+        }
+        taken = method.outer;
+        if (first != null) {
+            run(first.before);
+        }
+    }
+
+    /** This thread goes on in this context, or in none but its own, until it takes another one or the method ends that takes it. */
+    void take(Span next) {
+        if (busy) {
+            return;
+        }
+        if (taken != null && taken.span != null && span == taken.span) {
+            run(taken.before);
+            taken = taken.outer;
+        }
+        if (next != null && taken != null && next != context()) {
+            taken = new Taken(next, context(), taken);
+            run(next);
+        }
     }
 
     /** A number for an id, never 0 (splitmix64). */

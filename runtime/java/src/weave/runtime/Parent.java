@@ -32,6 +32,11 @@ final class Parent {
         return new Parent(traceHigh, traceLow, id, flags & ~Span.SAMPLED | (sampled ? Span.SAMPLED : 0), state, baggage);
     }
 
+    /** What a span's link to it says. */
+    String link() {
+        return Span.link(Span.traceparent(traceHigh, traceLow, id, flags), state);
+    }
+
     /** No span of another process: what a trace that begins here has. */
     static Parent root(long traceHigh, long traceLow, boolean sampled, String state) {
         return new Parent(traceHigh, traceLow, 0, Span.RANDOM | (sampled ? Span.SAMPLED : 0), state, null);

@@ -84,6 +84,15 @@ final class Span {
         before = null;
     }
 
+    /** What another span's link to it says. */
+    String link() {
+        return link(traceparent(), state);
+    }
+
+    static String link(String traceparent, String state) {
+        return state == null ? traceparent : traceparent + ';' + state;
+    }
+
     /** Whether it is recorded, and what runs below it. */
     boolean isRecorded() {
         return (flags & SAMPLED) != 0;
@@ -102,6 +111,9 @@ final class Span {
     /** A value of this number is no rule's: it is the span's {@code tracestate}. */
     static final int STATE = 0xFFFF << 16;
     static final int LONGEST_STATE = 512;
+    /** The same: it is a link, as a {@code traceparent}, with {@code ;} and a {@code tracestate} behind it where there is one. */
+    static final int LINK = 0xFFFE << 16;
+    static final int LONGEST_LINK = 55 + 1 + LONGEST_STATE;
 
     /** The SPAN escape of the call that it is. */
     long[] begun() {
@@ -115,6 +127,10 @@ final class Span {
 
     /** As others read it (W3C Trace Context, 3.2). */
     String traceparent() {
+        return traceparent(traceHigh, traceLow, id, flags);
+    }
+
+    static String traceparent(long traceHigh, long traceLow, long id, int flags) {
         char[] text = new char[55];
         text[0] = text[1] = '0';
         text[2] = text[35] = text[52] = '-';

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Timer;
 import java.util.TimerTask;
+import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -14,6 +15,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RecursiveTask;
 import java.util.concurrent.TimeUnit;
 
@@ -218,6 +220,12 @@ public final class Requests {
                 case "parallel":
                     parallel();
                     break;
+                case "queue":
+                case "consume":
+                case "batch":
+                case "leave":
+                    Queues.handle(what);
+                    break;
                 default:
                     throw new AssertionError(what);
             }
@@ -321,6 +329,131 @@ public final class Requests {
         }
     }
 
+    /** What goes through a queue. */
+    static final class Message {
+        final CountDownLatch done;
+        final boolean isConsumed;
+
+        Message(CountDownLatch done, boolean isConsumed) {
+            this.done = done;
+            this.isConsumed = isConsumed;
+        }
+    }
+
+    /** Queues, and the threads that empty them, which no request has started. */
+    static final class Queues {
+        private static final Message STOP = new Message(null, false);
+        private static final LinkedBlockingQueue<Message> WORK = new LinkedBlockingQueue<Message>();
+        private static final LinkedBlockingQueue<Message> LEFT = new LinkedBlockingQueue<Message>();
+        private static final ArrayBlockingQueue<List<Message>> BATCHES = new ArrayBlockingQueue<List<Message>>(4);
+        private static final Thread WORKER = new Thread() {
+            @Override
+            public void run() {
+                work();
+            }
+        };
+        private static final Thread BATCHER = new Thread() {
+            @Override
+            public void run() {
+                batch();
+            }
+        };
+
+        static void send(Message message) throws InterruptedException {
+            WORK.put(message);
+        }
+
+        static Message note(Message message) {
+            return message;
+        }
+
+        private static void work() {
+            try {
+                for (Message message = WORK.take(); message != STOP; message = WORK.take()) {
+                    if (message.isConsumed) {
+                        consume(message);
+                    } else {
+                        Handlers.DB.query("SELECT queue");
+                    }
+                    message.done.countDown();
+                }
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        private static void batch() {
+            try {
+                for (List<Message> all = BATCHES.take(); !all.isEmpty(); all = BATCHES.take()) {
+                    consume(all);
+                    all.get(0).done.countDown();
+                }
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        static void consume(Message message) {
+            Handlers.DB.query("SELECT consume");
+        }
+
+        static void consume(List<Message> all) {
+            Handlers.DB.query("SELECT batch");
+        }
+
+        /** What says itself where it comes from. */
+        static void receive(Request request) {
+            Handlers.DB.query("SELECT received");
+        }
+
+        /** A method that runs where its argument was given. */
+        static void visit(Message message) {
+            Handlers.DB.query("SELECT visit");
+        }
+
+        static void handle(String what) throws InterruptedException {
+            Message message = new Message(new CountDownLatch(1), what.equals("consume"));
+            switch (what) {
+                case "queue":
+                    WORK.put(message);
+                    break;
+                case "consume":
+                    send(message);
+                    break;
+                case "batch":
+                    BATCHES.put(Arrays.asList(note(message), note(new Message(null, false)), new Message(null, false)));
+                    break;
+                default:
+                    LEFT.add(message);
+                    return;
+            }
+            message.done.await();
+        }
+
+        /** What it takes is over with it. */
+        static Message drain() {
+            Message message = LEFT.poll();
+            Handlers.DB.query("SELECT drained");
+            LEFT.poll();
+            Handlers.DB.query("SELECT empty");
+            LEFT.add(message);
+            LEFT.poll();
+            return message;
+        }
+
+        static void start() {
+            WORKER.start();
+            BATCHER.start();
+        }
+
+        static void stop() throws InterruptedException {
+            WORK.put(STOP);
+            BATCHES.put(new ArrayList<Message>());
+            WORKER.join();
+            BATCHER.join();
+        }
+    }
+
     /** What no request asks for. */
     static void tick() {
         Handlers.DB.query("SELECT tick");
@@ -349,19 +482,28 @@ public final class Requests {
             ask("/call/in", java.util.Arrays.copyOfRange(args, 1, args.length));
             return;
         }
-        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "parallel"};
+        Queues.start();
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "parallel", "queue", "consume", "batch", "leave"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }
+        Queues.visit(Queues.LEFT.peek());
+        Queues.visit(Queues.drain());
+        Handlers.DB.query("SELECT after");
         tick();
         String trace = "0af7651916cd43dd8448eb211c80319c";
         ask("/plain/in", "traceparent", "00-" + trace + "-b7ad6b7169203331-01", "tracestate", "vendor=1", "baggage", "user=7");
         ask("/call/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+        Request linked = new Request("GET", "/linked");
+        linked.setHeader("traceparent", "00-" + trace + "-b7ad6b7169203333-00");
+        linked.setHeader("tracestate", "vendor=3");
+        Queues.receive(linked);
         for (String wrong : new String[] {"", "00-" + trace, "00-" + trace.toUpperCase() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
             "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y"}) {
             ask("/plain/wrong", "traceparent", wrong, "tracestate", "vendor=2");
         }
         many(args.length > 0 ? Integer.parseInt(args[0]) : 200);
+        Queues.stop();
         FORKS.shutdown();
         POOL.shutdown();
         POOL.awaitTermination(10, TimeUnit.SECONDS);
@@ -371,7 +513,7 @@ public final class Requests {
     private static void many(int count) throws Exception {
         ExecutorService front = Executors.newFixedThreadPool(8);
         List<java.util.concurrent.Future<Integer>> all = new ArrayList<java.util.concurrent.Future<Integer>>();
-        String[] kinds = {"plain", "fail", "submit", "call", "future", "thread", "later", "again"};
+        String[] kinds = {"plain", "fail", "submit", "call", "future", "thread", "later", "again", "queue"};
         for (int i = 0; i < count; i++) {
             String path = "/" + kinds[i % kinds.length] + "/many";
             all.add(front.submit(new Callable<Integer>() {

@@ -1,0 +1,158 @@
+//! Contexts that go with objects: `give`, `take`, and links of spans.
+
+use super::*;
+
+impl Binding<'_> {
+    /// The hooks by which contexts go with objects, where the method is no span itself.
+    pub(super) fn queued(&self) -> Result<OwnHooks, Misfit> {
+        let (own, mut hooks) = (self.aspect.2, OwnHooks::default());
+        if let Some(misfit) = self.has_no_queue() {
+            return Err(misfit);
+        }
+        let hook = |[java, dotnet]: [&str; 2], operand: HookOperand| {
+            let method = match self.binder.target.language() {
+                Language::Java => java,
+                Language::CSharp => dotnet,
+            };
+            let mut hook = self.of_library(QUEUED, method, &operand.place, 1);
+            hook.call.operands = vec![operand];
+            hook
+        };
+        let is_span = self.subject.span.is_some();
+        if let Some(given) = own.given().filter(|_| !is_span) {
+            hooks.enter.push(hook(["give", "Give"], operand_of(given)));
+        }
+        match own.taken() {
+            Some(taken) if own.at.is_some() => {
+                hooks.exit.push(hook(["take", "Take"], operand_of(taken)));
+            }
+            Some(taken) if !is_span => {
+                let done = hook(["done", "Done"], operand(Word::State, &taken.span));
+                hooks
+                    .enter
+                    .push(hook(["begin", "Begin"], operand_of(taken)));
+                hooks.exit.push(done.clone());
+                hooks.exception.push(done);
+            }
+            _ => {}
+        }
+        Ok(hooks)
+    }
+
+    /// What `give`, `take` and `link` say in vain: the hook library has no such contexts, or no object is named.
+    fn has_no_queue(&self) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let link = own
+            .context
+            .as_ref()
+            .and_then(|context| context.link.clone());
+        let objects = own.given().into_iter().chain(own.taken());
+        let place = (objects.clone().map(|record| record.span.clone()).next()).or(link)?;
+        if self.binder.target.language() == Language::CSharp
+            && self.binder.catalog.find(QUEUED[1]).is_none()
+        {
+            return Some(self.complains(
+                place,
+                "`give`, `take` and `link` are not there for .NET yet".into(),
+                "in",
+                None,
+            ));
+        }
+        let is_value = |record: &&OwnRecord| match &record.value {
+            Recorded::Operand(operand) if operand.members.is_empty() => {
+                let signature = self.subject.signature;
+                let ty = match &operand.word {
+                    Word::Arg(n) => signature.parameters.get(usize::from(*n)).map(|p| &p.ty),
+                    Word::Result => Some(&signature.result),
+                    _ => None,
+                };
+                ty.is_some_and(|ty| matches!(ty, Ty::Prim(_) | Ty::Void))
+            }
+            Recorded::Text(_) => true,
+            _ => false,
+        };
+        let value = objects.into_iter().find(is_value)?;
+        Some(self.complains(
+            value.span.clone(),
+            "a context goes with an object, and this is a value".into(),
+            "of",
+            Some("name the object that goes through the queue".into()),
+        ))
+    }
+
+    /// What came in as a link, and the context that goes with an object.
+    pub(super) fn span_takes(
+        &mut self,
+        mut came: Meant,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        let language = self.binder.target.language();
+        let extracts = |own: &OwnHooks| own.context.as_ref().is_some_and(|c| c.extract.is_some());
+        let link = aspects
+            .iter()
+            .find(|(.., own)| own.links() && extracts(own))
+            .filter(|_| !matches!(came, Meant::Nothing));
+        let taking = aspects
+            .iter()
+            .find(|(.., own)| own.at.is_none() && own.taken().is_some());
+        let linked = link.map(|&aspect| (aspect, ["link", "Link"], None));
+        let taken = taking.and_then(|&aspect| {
+            let method = match aspect.2.links() {
+                true => ["links", "Links"],
+                false => ["parent", "Parent"],
+            };
+            Some((aspect, method, Some(aspect.2.taken()?)))
+        });
+        for (aspect, [java, dotnet], object) in linked.into_iter().chain(taken) {
+            let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+            let method = match language {
+                Language::Java => java,
+                Language::CSharp => dotnet,
+            };
+            let place = object.map_or(0..0, |object| object.span.clone());
+            let mut meant = vec![came];
+            if let Some(object) = object {
+                meant.push(binding.evaluated(object, &mut records.enter.made, keep)?);
+            }
+            let written = self.of_library(QUEUED, method, &place, meant.len());
+            let mut call = binding.call_with(&written, &meant, keep)?;
+            let ty = call.hook.result.clone();
+            let state = keep.state(ty.clone());
+            call.dest = Dest::State(state);
+            records.enter.made.push(call);
+            came = Meant::Value(Value {
+                source: Source::State(state),
+                ty,
+            });
+        }
+        Ok(came)
+    }
+
+    /// The objects with which the context of a span goes, once it has begun.
+    pub(super) fn span_gives(
+        &mut self,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        for &aspect in aspects {
+            let Some(object) = aspect.2.given() else {
+                continue;
+            };
+            let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+            let mut made = Vec::new();
+            let value = binding.evaluated(object, &mut made, keep)?;
+            let method = match self.binder.target.language() {
+                Language::Java => "give",
+                Language::CSharp => "Give",
+            };
+            let written = self.of_library(QUEUED, method, &object.span, 1);
+            let call = binding.call_with(&written, &[value], keep)?;
+            records.enter.sent.append(&mut made);
+            records.enter.sent.push(call);
+        }
+        Ok(())
+    }
+}
