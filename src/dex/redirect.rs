@@ -5,7 +5,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
-use crate::aspect::bind::site::{Passed, Redirect, Replacement};
+use crate::aspect::bind::site::{Goal, Instead, Passed, Redirect, Replacement};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::{Plan, Planned, Redirected};
@@ -86,15 +86,15 @@ pub fn redirect(
     let has_points = plan
         .redirects
         .iter()
-        .any(|redirect| redirect.placed.is_some());
+        .any(|redirect| redirect.placed().is_some());
     let names = match has_points {
         true => names_of(file, plan)?,
         false => vec![],
     };
     for redirect in &plan.redirects {
         let callee = &redirect.callee;
-        match (&redirect.class, &redirect.replace) {
-            (Some(class), _) => {
+        match redirect.goal() {
+            Goal::Class(class) => {
                 methods.push(Method::new(
                     &Ty::class(class),
                     "call",
@@ -114,10 +114,9 @@ pub fn redirect(
                     continue;
                 }
             }
-            (None, None) => continue,
-            (None, Some(_)) => {}
+            Goal::Hook(_) => {}
         }
-        methods.push(match &redirect.replace {
+        methods.push(match redirect.replace() {
             Some(Replacement { call, .. }) => {
                 let hook = &call.hook;
                 Method::new(&hook.owner, &hook.name, &hook.parameters, &hook.result)
@@ -175,13 +174,13 @@ pub fn redirect(
     let count = file.classes.len() as u32;
     for (redirect, ty) in plan.redirects.iter().zip(&mut out.types) {
         called.push(added.methods[next]);
-        if redirect.class.is_none() {
+        if redirect.class().is_none() {
             next += 1;
             continue;
         }
         let mut code = Vec::new();
         let goal = next;
-        let first = redirect.class.as_deref().and_then(|class| made.get(class));
+        let first = redirect.class().and_then(|class| made.get(&**class));
         if let Some(&first) = first {
             let is_tested = test_of(redirect).is_some();
             *called.last_mut().expect("it was pushed") = first;
@@ -211,7 +210,7 @@ pub fn redirect(
         } else {
             put_empty(redirect, &mut code);
         }
-        if let Some(class) = redirect.class.as_deref() {
+        if let Some(class) = redirect.class() {
             made.insert(class, *called.last().expect("it was pushed"));
         }
         *ty = Some(count + added.ids.classes.len() as u32);
@@ -250,10 +249,8 @@ fn names_of(file: &File<'_>, plan: &Plan) -> Result<Vec<Vec<u8>>> {
     each_method(file, plan, |calls, method| {
         for (name, text) in method.names.iter().zip(texts) {
             let is_passed = |call: &Redirected| {
-                let placed = &plan.redirects[call.redirect as usize].placed;
-                placed
-                    .as_ref()
-                    .is_some_and(|placed| placed.passed.contains(&text))
+                let placed = plan.redirects[call.redirect as usize].placed();
+                placed.is_some_and(|placed| placed.passed.contains(&text))
             };
             if calls.iter().any(is_passed) {
                 names.push(modified_utf8(name));
@@ -272,7 +269,7 @@ fn each_method<'a>(
     plan: &Plan,
     mut each: impl FnMut(&[Redirected], place::Method<'a>) -> Result<()>,
 ) -> Result<()> {
-    let is_placed = |call: &Redirected| plan.redirects[call.redirect as usize].placed.is_some();
+    let is_placed = |call: &Redirected| plan.redirects[call.redirect as usize].placed().is_some();
     for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
         let class = ClassDef::read(&file.classes[calls[0].ty as usize]);
         let mut members = Members::read(file, class.data)?;
@@ -309,7 +306,7 @@ fn around_points(
         let mut wanted: Vec<(Redirected, place::Wanted<'_>)> = Vec::new();
         for call in calls {
             let redirect = call.redirect as usize;
-            let Some(placed) = &plan.redirects[redirect].placed else {
+            let Some(placed) = plan.redirects[redirect].placed() else {
                 continue;
             };
             match settle(method.caught(call.at, placed))? {
@@ -375,11 +372,11 @@ struct Test {
 }
 
 fn test_of(redirect: &Redirect) -> Option<Test> {
-    let placed = redirect.placed.as_ref()?;
+    let placed = redirect.placed()?;
     let mut untested = redirect.callee.taken();
     *untested.first_mut()? = placed.point.takes.first()?.clone();
     Some(Test {
-        class: format!("{}_if", redirect.class.as_deref()?),
+        class: format!("{}_if", redirect.class()?),
         ty: placed.test.clone()?,
         untested,
     })
@@ -417,7 +414,7 @@ fn put_empty(redirect: &Redirect, out: &mut Vec<u8>) {
 
 /// Whether the method of a redirect's class calls another: at points only hooks do, unless they take its place.
 fn calls_other(redirect: &Redirect) -> bool {
-    redirect.placed.is_none() || redirect.replace.is_some()
+    !matches!(redirect.instead, Instead::HooksAt { .. })
 }
 
 /// The words that a redirect's method takes.
@@ -440,7 +437,7 @@ fn patch(bytes: &mut [u8], plan: &Plan, called: &[u32]) -> Result<()> {
             let mut index = 0;
             while let Some(method) = members.next()? {
                 while let Some(call) = calls.next_if(|call| call.index == index) {
-                    if plan.redirects[call.redirect as usize].placed.is_some() {
+                    if plan.redirects[call.redirect as usize].placed().is_some() {
                         continue;
                     }
                     let code = Code::read(file.bytes, method.code as usize)?;
@@ -472,7 +469,7 @@ fn put_method(redirect: &Redirect, goal: u32, out: &mut Vec<u8>) {
     let locals = width.map_or(0, |width| width.words());
     let mut code = Vec::new();
     let opcode = match callee.how {
-        _ if redirect.replace.is_some() => op::INVOKE_STATIC_RANGE,
+        _ if redirect.replace().is_some() => op::INVOKE_STATIC_RANGE,
         CallHow::Interface => op::INVOKE_INTERFACE_RANGE,
         CallHow::Virtual => op::INVOKE_VIRTUAL_RANGE,
         _ => op::INVOKE_STATIC_RANGE,

@@ -355,8 +355,8 @@ impl Points<'_> {
                     at: found.at,
                     redirect,
                 };
-                let placed = &self.site.plan.redirects[redirect as usize].placed;
-                match placed.as_ref().map(|placed| placed.when) {
+                let placed = &self.site.plan.redirects[redirect as usize].placed();
+                match placed.map(|placed| placed.when) {
                     Some(Where::After) => behind.push(call),
                     _ => before.push(call),
                 }
@@ -497,7 +497,7 @@ fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
 fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Misfit>> {
     let converts = |replace: &Replacement| !replace.takes_over(&redirect.callee);
     let written = (meant.iter()).find_map(|(_, _, own)| Some((own.replace.as_ref()?, own)));
-    match (written, redirect.replace.as_ref().is_some_and(converts)) {
+    match (written, redirect.replace().is_some_and(converts)) {
         (Some((written, own)), true) => Err(vec![Misfit {
             source: Arc::clone(&own.source),
             span: written.name.clone(),
