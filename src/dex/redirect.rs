@@ -18,7 +18,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::opcodes::op;
 use crate::dex::format::order;
 use crate::dex::ids::class_checksums;
-use crate::dex::ids::{self, Ids, NewClass, Wanted, Wants};
+use crate::dex::ids::{self, Added, Ids, NewClass, Wanted, Wants};
 use crate::dex::lower::registers::{self, Width};
 use crate::dex::place;
 use crate::dex::weave::{Run, Scratch};
@@ -81,8 +81,6 @@ pub fn redirect(
         return Ok(out);
     };
     order::check(file)?;
-    // What is called: the hook, or a method of a class of its own and what that calls.
-    let mut methods = Vec::new();
     let has_points = plan
         .redirects
         .iter()
@@ -91,6 +89,62 @@ pub fn redirect(
         true => names_of(file, plan)?,
         false => vec![],
     };
+    let methods = methods_of(plan);
+    let parameters: Vec<Vec<&[u8]>> = (methods.iter())
+        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
+        .collect();
+    let wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
+        .map(|(method, parameters)| Wanted {
+            class: &method.class,
+            name: &method.name,
+            parameters,
+            returns: &method.returns,
+        })
+        .collect();
+    let tested: Vec<Vec<u8>> = (plan.redirects.iter())
+        .filter_map(|redirect| Some(descriptor(&test_of(redirect)?.ty)))
+        .collect();
+    let mut types: Vec<&[u8]> = vec![OBJECT];
+    types.extend(tested.iter().map(Vec::as_slice));
+    let wants = Wants {
+        methods: &wanted,
+        types: &types,
+        strings: &names,
+        ..Wants::default()
+    };
+    let Some(mut added) = ids::add(file, wants)? else {
+        out.left = left(Reason::PoolFull);
+        return Ok(out);
+    };
+    // Where other strings move, instructions may become longer.
+    let is_wider = added
+        .ids
+        .remap
+        .strings
+        .last()
+        .is_some_and(|&new| new > 0xffff);
+    if has_points && is_wider {
+        out.left = left(Reason::PoolFull);
+        return Ok(out);
+    }
+    let called = add_classes(file, plan, &mut added, &mut out.types);
+    added.ids.changed = class_checksums::without(file, &added.ids)?;
+    scratch.copy_all(file, &added.ids, run)?;
+    let mut bytes = Vec::new();
+    new_file::write(file, &added.ids, scratch.bodies(), &mut bytes)?;
+    new_file::seal(&mut bytes, &[0]);
+    patch(&mut bytes, plan, &called)?;
+    new_file::seal(&mut bytes, &[0]);
+    if has_points {
+        bytes = around_points(&bytes, plan, &called, (scratch, run), &mut out.left)?;
+    }
+    out.bytes = Some(bytes);
+    Ok(out)
+}
+
+/// What is called: the hook, or a method of a generated class, what looks at an exception for that, and what that calls.
+fn methods_of(plan: &Plan) -> Vec<Method> {
+    let mut methods = Vec::new();
     for redirect in &plan.redirects {
         let callee = &redirect.callee;
         match redirect.goal() {
@@ -129,50 +183,24 @@ pub fn redirect(
             ),
         });
     }
-    let parameters: Vec<Vec<&[u8]>> = (methods.iter())
-        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
-        .collect();
-    let wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
-        .map(|(method, parameters)| Wanted {
-            class: &method.class,
-            name: &method.name,
-            parameters,
-            returns: &method.returns,
-        })
-        .collect();
-    let tested: Vec<Vec<u8>> = (plan.redirects.iter())
-        .filter_map(|redirect| Some(descriptor(&test_of(redirect)?.ty)))
-        .collect();
-    let mut types: Vec<&[u8]> = vec![OBJECT];
-    types.extend(tested.iter().map(Vec::as_slice));
-    let wants = Wants {
-        methods: &wanted,
-        types: &types,
-        strings: &names,
-        ..Wants::default()
-    };
-    let Some(mut added) = ids::add(file, wants)? else {
-        out.left = left(Reason::PoolFull);
-        return Ok(out);
-    };
-    // Where other strings move, instructions may become longer.
-    let is_wider = added
-        .ids
-        .remap
-        .strings
-        .last()
-        .is_some_and(|&new| new > 0xffff);
-    if has_points && is_wider {
-        out.left = left(Reason::PoolFull);
-        return Ok(out);
-    }
+    methods
+}
+
+/// Adds the generated classes, and says which type each redirect has. What is called for each redirect; methods are added in
+/// the order of [`methods_of`].
+fn add_classes(
+    file: &File<'_>,
+    plan: &Plan,
+    added: &mut Added,
+    types: &mut [Option<u32>],
+) -> Vec<u32> {
     let mut called = Vec::with_capacity(plan.redirects.len());
     let mut next = 0;
     let mut next_type = 1;
     // Points of different methods may be served by the same class.
     let mut made: FxHashMap<&str, u32> = FxHashMap::default();
     let count = file.classes.len() as u32;
-    for (redirect, ty) in plan.redirects.iter().zip(&mut out.types) {
+    for (redirect, ty) in plan.redirects.iter().zip(types) {
         called.push(added.methods[next]);
         if redirect.class().is_none() {
             next += 1;
@@ -228,18 +256,7 @@ pub fn redirect(
         });
         next += 1;
     }
-    added.ids.changed = class_checksums::without(file, &added.ids)?;
-    scratch.copy_all(file, &added.ids, run)?;
-    let mut bytes = Vec::new();
-    new_file::write(file, &added.ids, scratch.bodies(), &mut bytes)?;
-    new_file::seal(&mut bytes, &[0]);
-    patch(&mut bytes, plan, &called)?;
-    new_file::seal(&mut bytes, &[0]);
-    if has_points {
-        bytes = around_points(&bytes, plan, &called, (scratch, run), &mut out.left)?;
-    }
-    out.bytes = Some(bytes);
-    Ok(out)
+    called
 }
 
 /// The names of methods that are passed at points.
