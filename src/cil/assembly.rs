@@ -145,7 +145,7 @@ pub fn redirect(
         let (start, body) = image.body(row.get(column::method_def::RVA))?;
         let start = start + body.code_offset;
         let mut at = start + call.at as usize;
-        if let Some(placed) = &methods.redirects[call.redirect as usize].placed {
+        if let Some(placed) = methods.redirects[call.redirect as usize].placed() {
             if let Some(reason) = weaver.stays((call, method), placed, body.code)? {
                 out.left.push((*call, reason));
                 continue;

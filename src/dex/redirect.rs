@@ -5,7 +5,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
-use crate::aspect::bind::site::{Passed, Redirect, Replacement};
+use crate::aspect::bind::site::{Goal, Instead, Passed, Redirect, Replacement};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::{Plan, Planned, Redirected};
@@ -18,7 +18,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::opcodes::op;
 use crate::dex::format::order;
 use crate::dex::ids::class_checksums;
-use crate::dex::ids::{self, Ids, NewClass, Wanted, Wants};
+use crate::dex::ids::{self, Added, Ids, NewClass, Wanted, Wants};
 use crate::dex::lower::registers::{self, Width};
 use crate::dex::place;
 use crate::dex::weave::{Run, Scratch};
@@ -81,55 +81,15 @@ pub fn redirect(
         return Ok(out);
     };
     order::check(file)?;
-    // What is called: the hook, or a method of a class of its own and what that calls.
-    let mut methods = Vec::new();
     let has_points = plan
         .redirects
         .iter()
-        .any(|redirect| redirect.placed.is_some());
+        .any(|redirect| redirect.placed().is_some());
     let names = match has_points {
         true => names_of(file, plan)?,
         false => vec![],
     };
-    for redirect in &plan.redirects {
-        let callee = &redirect.callee;
-        match (&redirect.class, &redirect.replace) {
-            (Some(class), _) => {
-                methods.push(Method::new(
-                    &Ty::class(class),
-                    "call",
-                    &callee.taken(),
-                    &callee.result,
-                ));
-                if let Some(test) = &test_of(redirect) {
-                    let untested = test.untested.iter().collect::<Vec<_>>();
-                    methods.push(Method {
-                        class: descriptor(&Ty::class(&test.class)),
-                        name: b"call".to_vec(),
-                        parameters: untested.into_iter().map(descriptor).collect(),
-                        returns: b"V".to_vec(),
-                    });
-                }
-                if !calls_other(redirect) {
-                    continue;
-                }
-            }
-            (None, None) => continue,
-            (None, Some(_)) => {}
-        }
-        methods.push(match &redirect.replace {
-            Some(Replacement { call, .. }) => {
-                let hook = &call.hook;
-                Method::new(&hook.owner, &hook.name, &hook.parameters, &hook.result)
-            }
-            None => Method::new(
-                &callee.owner,
-                &callee.name,
-                &callee.parameters,
-                &callee.result,
-            ),
-        });
-    }
+    let methods = methods_of(plan);
     let parameters: Vec<Vec<&[u8]>> = (methods.iter())
         .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
         .collect();
@@ -167,21 +127,88 @@ pub fn redirect(
         out.left = left(Reason::PoolFull);
         return Ok(out);
     }
+    let called = add_classes(file, plan, &mut added, &mut out.types);
+    added.ids.changed = class_checksums::without(file, &added.ids)?;
+    scratch.copy_all(file, &added.ids, run)?;
+    let mut bytes = Vec::new();
+    new_file::write(file, &added.ids, scratch.bodies(), &mut bytes)?;
+    new_file::seal(&mut bytes, &[0]);
+    patch(&mut bytes, plan, &called)?;
+    new_file::seal(&mut bytes, &[0]);
+    if has_points {
+        bytes = around_points(&bytes, plan, &called, (scratch, run), &mut out.left)?;
+    }
+    out.bytes = Some(bytes);
+    Ok(out)
+}
+
+/// What is called: the hook, or a method of a generated class, what looks at an exception for that, and what that calls.
+fn methods_of(plan: &Plan) -> Vec<Method> {
+    let mut methods = Vec::new();
+    for redirect in &plan.redirects {
+        let callee = &redirect.callee;
+        match redirect.goal() {
+            Goal::Class(class) => {
+                methods.push(Method::new(
+                    &Ty::class(class),
+                    "call",
+                    &callee.taken(),
+                    &callee.result,
+                ));
+                if let Some(test) = &test_of(redirect) {
+                    let untested = test.untested.iter().collect::<Vec<_>>();
+                    methods.push(Method {
+                        class: descriptor(&Ty::class(&test.class)),
+                        name: b"call".to_vec(),
+                        parameters: untested.into_iter().map(descriptor).collect(),
+                        returns: b"V".to_vec(),
+                    });
+                }
+                if !calls_other(redirect) {
+                    continue;
+                }
+            }
+            Goal::Hook(_) => {}
+        }
+        methods.push(match redirect.replace() {
+            Some(Replacement { call, .. }) => {
+                let hook = &call.hook;
+                Method::new(&hook.owner, &hook.name, &hook.parameters, &hook.result)
+            }
+            None => Method::new(
+                &callee.owner,
+                &callee.name,
+                &callee.parameters,
+                &callee.result,
+            ),
+        });
+    }
+    methods
+}
+
+/// Adds the generated classes, and says which type each redirect has. What is called for each redirect; methods are added in
+/// the order of [`methods_of`].
+fn add_classes(
+    file: &File<'_>,
+    plan: &Plan,
+    added: &mut Added,
+    types: &mut [Option<u32>],
+) -> Vec<u32> {
     let mut called = Vec::with_capacity(plan.redirects.len());
     let mut next = 0;
     let mut next_type = 1;
     // Points of different methods may be served by the same class.
     let mut made: FxHashMap<&str, u32> = FxHashMap::default();
     let count = file.classes.len() as u32;
-    for (redirect, ty) in plan.redirects.iter().zip(&mut out.types) {
+    for (redirect, ty) in plan.redirects.iter().zip(types) {
         called.push(added.methods[next]);
-        if redirect.class.is_none() {
+        if redirect.class().is_none() {
             next += 1;
             continue;
         }
         let mut code = Vec::new();
         let goal = next;
-        let first = redirect.class.as_deref().and_then(|class| made.get(class));
+        let first = redirect.class().and_then(|class| made.get(&**class));
         if let Some(&first) = first {
             let is_tested = test_of(redirect).is_some();
             *called.last_mut().expect("it was pushed") = first;
@@ -211,7 +238,7 @@ pub fn redirect(
         } else {
             put_empty(redirect, &mut code);
         }
-        if let Some(class) = redirect.class.as_deref() {
+        if let Some(class) = redirect.class() {
             made.insert(class, *called.last().expect("it was pushed"));
         }
         *ty = Some(count + added.ids.classes.len() as u32);
@@ -229,18 +256,7 @@ pub fn redirect(
         });
         next += 1;
     }
-    added.ids.changed = class_checksums::without(file, &added.ids)?;
-    scratch.copy_all(file, &added.ids, run)?;
-    let mut bytes = Vec::new();
-    new_file::write(file, &added.ids, scratch.bodies(), &mut bytes)?;
-    new_file::seal(&mut bytes, &[0]);
-    patch(&mut bytes, plan, &called)?;
-    new_file::seal(&mut bytes, &[0]);
-    if has_points {
-        bytes = around_points(&bytes, plan, &called, (scratch, run), &mut out.left)?;
-    }
-    out.bytes = Some(bytes);
-    Ok(out)
+    called
 }
 
 /// The names of methods that are passed at points.
@@ -250,10 +266,8 @@ fn names_of(file: &File<'_>, plan: &Plan) -> Result<Vec<Vec<u8>>> {
     each_method(file, plan, |calls, method| {
         for (name, text) in method.names.iter().zip(texts) {
             let is_passed = |call: &Redirected| {
-                let placed = &plan.redirects[call.redirect as usize].placed;
-                placed
-                    .as_ref()
-                    .is_some_and(|placed| placed.passed.contains(&text))
+                let placed = plan.redirects[call.redirect as usize].placed();
+                placed.is_some_and(|placed| placed.passed.contains(&text))
             };
             if calls.iter().any(is_passed) {
                 names.push(modified_utf8(name));
@@ -272,7 +286,7 @@ fn each_method<'a>(
     plan: &Plan,
     mut each: impl FnMut(&[Redirected], place::Method<'a>) -> Result<()>,
 ) -> Result<()> {
-    let is_placed = |call: &Redirected| plan.redirects[call.redirect as usize].placed.is_some();
+    let is_placed = |call: &Redirected| plan.redirects[call.redirect as usize].placed().is_some();
     for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
         let class = ClassDef::read(&file.classes[calls[0].ty as usize]);
         let mut members = Members::read(file, class.data)?;
@@ -309,7 +323,7 @@ fn around_points(
         let mut wanted: Vec<(Redirected, place::Wanted<'_>)> = Vec::new();
         for call in calls {
             let redirect = call.redirect as usize;
-            let Some(placed) = &plan.redirects[redirect].placed else {
+            let Some(placed) = plan.redirects[redirect].placed() else {
                 continue;
             };
             match settle(method.caught(call.at, placed))? {
@@ -375,11 +389,11 @@ struct Test {
 }
 
 fn test_of(redirect: &Redirect) -> Option<Test> {
-    let placed = redirect.placed.as_ref()?;
+    let placed = redirect.placed()?;
     let mut untested = redirect.callee.taken();
     *untested.first_mut()? = placed.point.takes.first()?.clone();
     Some(Test {
-        class: format!("{}_if", redirect.class.as_deref()?),
+        class: format!("{}_if", redirect.class()?),
         ty: placed.test.clone()?,
         untested,
     })
@@ -417,7 +431,7 @@ fn put_empty(redirect: &Redirect, out: &mut Vec<u8>) {
 
 /// Whether the method of a redirect's class calls another: at points only hooks do, unless they take its place.
 fn calls_other(redirect: &Redirect) -> bool {
-    redirect.placed.is_none() || redirect.replace.is_some()
+    !matches!(redirect.instead, Instead::HooksAt { .. })
 }
 
 /// The words that a redirect's method takes.
@@ -440,7 +454,7 @@ fn patch(bytes: &mut [u8], plan: &Plan, called: &[u32]) -> Result<()> {
             let mut index = 0;
             while let Some(method) = members.next()? {
                 while let Some(call) = calls.next_if(|call| call.index == index) {
-                    if plan.redirects[call.redirect as usize].placed.is_some() {
+                    if plan.redirects[call.redirect as usize].placed().is_some() {
                         continue;
                     }
                     let code = Code::read(file.bytes, method.code as usize)?;
@@ -472,7 +486,7 @@ fn put_method(redirect: &Redirect, goal: u32, out: &mut Vec<u8>) {
     let locals = width.map_or(0, |width| width.words());
     let mut code = Vec::new();
     let opcode = match callee.how {
-        _ if redirect.replace.is_some() => op::INVOKE_STATIC_RANGE,
+        _ if redirect.replace().is_some() => op::INVOKE_STATIC_RANGE,
         CallHow::Interface => op::INVOKE_INTERFACE_RANGE,
         CallHow::Virtual => op::INVOKE_VIRTUAL_RANGE,
         _ => op::INVOKE_STATIC_RANGE,

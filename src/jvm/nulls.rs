@@ -7,7 +7,7 @@
 //!
 //! That text (JEP 358) is about the instruction that failed and the values on its stack, so it is the call itself that must.
 
-use crate::aspect::bind::site::Redirect;
+use crate::aspect::bind::site::{Instead, Redirect};
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::Redirected;
 use crate::error::Result;
@@ -22,8 +22,7 @@ use crate::jvm::types::{self, Known};
 
 /// Whether a redirected call has an object that may be null, which the original call would fail for.
 pub fn may_fail(redirect: &Redirect) -> bool {
-    redirect.placed.is_none()
-        && redirect.replace.is_none()
+    matches!(redirect.instead, Instead::Method { replace: None, .. })
         && matches!(redirect.callee.how, CallHow::Virtual | CallHow::Interface)
 }
 

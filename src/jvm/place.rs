@@ -31,7 +31,10 @@ pub fn constants_needed(calls: &[(Redirected, &Redirect)]) -> usize {
     called.sort_unstable();
     called.dedup();
     let takes_line = |redirect: &Redirect| {
-        let passed = redirect.placed.iter().flat_map(|placed| &placed.passed);
+        let passed = redirect
+            .placed()
+            .into_iter()
+            .flat_map(|placed| &placed.passed);
         passed.into_iter().any(|passed| *passed == Passed::Line)
     };
     let lines = calls.iter().filter(|(_, redirect)| takes_line(redirect));
@@ -147,13 +150,12 @@ impl<'m, 'a> Method<'m, 'a> {
                 words: 0,
             };
             let mut is_held = false;
-            let placed = |redirect: &'_ Redirect| redirect.placed.clone();
             let mut replacing = None;
             for (_, redirect) in same {
-                let Some(placed) = placed(redirect) else {
+                let Some(placed) = redirect.placed() else {
                     continue;
                 };
-                saved.of(&placed);
+                saved.of(placed);
                 let constant = match placed.when {
                     Where::Replace => 0,
                     _ => called(redirect, additions),
@@ -370,20 +372,22 @@ fn dup(kind: Kind, out: &mut Snippet) {
 
 /// The name of the class that looks whether an exception is what a hook is about.
 pub fn test_class(redirect: &Redirect) -> Option<String> {
-    let placed = redirect.placed.as_ref()?;
+    let placed = redirect.placed()?;
     placed.test.as_ref()?;
-    Some(format!("{}_if", redirect.class.as_deref()?))
+    Some(format!("{}_if", redirect.class()?))
 }
 
 /// The constant of what is called at a point that a hook does not replace.
 pub fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
-    let (owner, descriptor) = match (test_class(redirect), &redirect.placed) {
+    let (owner, descriptor) = match (test_class(redirect), redirect.placed()) {
         (Some(test), Some(placed)) => (
             test,
             emit::descriptor(&untested(redirect, placed), &redirect.callee.result),
         ),
         _ => (
-            redirect.class.as_deref().unwrap_or_default().to_owned(),
+            redirect
+                .class()
+                .map_or_else(String::new, |class| class.to_string()),
             emit::descriptor(&redirect.callee.taken(), &redirect.callee.result),
         ),
     };

@@ -12,7 +12,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
-use crate::aspect::bind::site::{Placed, Redirect, Where};
+use crate::aspect::bind::site::{Goal, Placed, Redirect, Where};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::{Plan, Planned, Redirected};
@@ -79,7 +79,7 @@ pub fn redirect(class: &Class<'_>, plan: &Plan) -> Result<WithRedirects> {
 }
 
 fn placed<'p>(plan: &'p Plan, call: &Redirected) -> Option<&'p Placed> {
-    plan.redirects[call.redirect as usize].placed.as_ref()
+    plan.redirects[call.redirect as usize].placed()
 }
 
 /// Whether some of these put something around a point.
@@ -160,7 +160,7 @@ fn in_place(
         }
         let redirect = &plan.redirects[call.redirect as usize];
         let at = code.offset + call.at as usize - class.pool.end();
-        if rest[at] == op::INVOKEDYNAMIC && redirect.placed.is_none() {
+        if rest[at] == op::INVOKEDYNAMIC && redirect.placed().is_none() {
             let called = called(class, redirect, &mut additions);
             let dynamic = u16::from_be_bytes([rest[at + 1], rest[at + 2]]);
             match references.put(class, dynamic, called, &mut additions)? {
@@ -245,7 +245,7 @@ fn around_points(
             .map(|call| (*call, &*plan.redirects[call.redirect as usize]))
             .collect();
         let calls: Vec<(Redirected, &Redirect)> = (all.iter())
-            .filter(|(_, redirect)| redirect.placed.is_some())
+            .filter(|(_, redirect)| redirect.placed().is_some())
             .copied()
             .collect();
         let most = place::constants_needed(&calls) + usize::from(lower::MAX_ADDITIONS);
@@ -314,8 +314,8 @@ fn around_points(
 
 /// The constant of the method that is called instead.
 fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
-    let (owner, name, descriptor) = match (&redirect.class, &redirect.replace) {
-        (None, Some(replace)) => {
+    let (owner, name, descriptor) = match redirect.goal() {
+        Goal::Hook(replace) => {
             let hook = &replace.call.hook;
             (
                 emit::class_name(&hook.owner),
@@ -323,8 +323,8 @@ fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> 
                 emit::descriptor(&hook.parameters, &hook.result),
             )
         }
-        (class, _) => (
-            modified_utf8(class.as_deref().unwrap_or_default()),
+        Goal::Class(class) => (
+            modified_utf8(class),
             "call",
             emit::descriptor(&redirect.callee.taken(), &redirect.callee.result),
         ),
@@ -335,7 +335,7 @@ fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> 
 
 /// The class that a redirected call needs, where the hook itself is not called; `id` is its id in the trace, if it is recorded.
 pub fn redirect_class(redirect: &Redirect, id: u32) -> Result<Vec<u8>> {
-    let name = redirect.class.as_deref().unwrap_or_default();
+    let name = redirect.class().map_or("", |class| &**class);
     let failed = |reason: Reason| {
         let what = format!("{name} cannot be made: {reason}");
         Error::new(ErrorKind::Unsupported, what)
@@ -350,9 +350,9 @@ pub fn redirect_class(redirect: &Redirect, id: u32) -> Result<Vec<u8>> {
         index: 0,
         id,
         advice,
-        bound: redirect.bound.as_ref().map(|_| 0),
+        bound: redirect.bound().map(|_| 0),
     }]);
-    plan.bound.extend(redirect.bound.clone());
+    plan.bound.extend(redirect.bound().cloned());
     let woven = weave(&Class::parse(&plain)?, &plan, &mut Scratch::default())?;
     match (woven.bytes, woven.ty.left.first()) {
         (Some(bytes), _) => Ok(bytes),
@@ -368,14 +368,14 @@ pub fn redirect_class(redirect: &Redirect, id: u32) -> Result<Vec<u8>> {
 /// ```
 pub fn test_class_of(redirect: &Redirect) -> Option<Vec<u8>> {
     let name = place::test_class(redirect)?;
-    let placed = redirect.placed.as_ref()?;
+    let placed = redirect.placed()?;
     let mut additions = Additions::fresh();
     let mut of_class = |name: &[u8]| {
         let name = additions.shared_utf8(name);
         additions.shared(tag::CLASS, &name.to_be_bytes())
     };
     let ty = of_class(&emit::class_name(placed.test.as_ref()?));
-    let goal = of_class(&modified_utf8(redirect.class.as_deref()?));
+    let goal = of_class(&modified_utf8(redirect.class()?));
     let classes = [
         of_class(&modified_utf8(&name)),
         of_class(b"java/lang/Object"),
@@ -426,7 +426,7 @@ fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
     let words: u32 = taken.iter().map(emit::words).sum();
     let mut additions = Additions::fresh();
     let mut out = Snippet::default();
-    if let Some(replace) = &redirect.replace {
+    if let Some(replace) = redirect.replace() {
         // Operands are loaded as in a woven method: one of the same parameters stands for it.
         out.zero(&callee.result);
         out.xreturn(&callee.result);
@@ -442,7 +442,7 @@ fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
         out.xreturn(&callee.result);
         return Ok(with_code(&stub, (&out, max_locals), &additions));
     }
-    if redirect.placed.is_some() {
+    if redirect.placed().is_some() {
         out.op(op::RETURN, 0, 0);
         return Ok(class(name, redirect, (&out, words as u16), additions));
     }

@@ -378,7 +378,7 @@ pub(crate) fn generated(plan: &Plan) -> Generated {
         }
     }
     for (place, redirect) in plan.redirects_here() {
-        if let Some(class) = &redirect.class {
+        if let Some(class) = redirect.class() {
             let made = MadeClass::Redirect(Arc::clone(redirect), plan.call_id(place));
             generated.insert((**class).into(), made);
             if let Some(test) = jvm::test_class(redirect) {
@@ -399,7 +399,7 @@ fn calls(plan: &Plan) -> impl Iterator<Item = &Call> {
 impl Needs {
     /// What the methods of a plan need.
     pub(crate) fn of(plan: &Plan) -> Needs {
-        let recorded = (plan.redirects_here()).any(|(_, redirect)| redirect.recorded.is_some());
+        let recorded = (plan.redirects_here()).any(|(_, redirect)| redirect.recorded().is_some());
         Needs {
             hooks: plan.bound_here().next().is_some() || plan.redirects_here().next().is_some(),
             library: recorded

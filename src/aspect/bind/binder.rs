@@ -14,7 +14,9 @@ use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Inferred, Misfit as Why, convert, instantiate, is_object};
 use super::hold;
 use super::misfit::Misfit;
-use super::site::{Passed, Placed, RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES, place_of};
+use super::site::{
+    Instead, Passed, Placed, RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES, place_of,
+};
 use super::ty::{Language, Prim, Signature, Target, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
@@ -456,21 +458,25 @@ impl Binder<'_> {
             span: span
                 .as_ref()
                 .map(|rule| rule.of_method(subject.ty, subject.name)),
+            follows,
         });
         let is_plain = bound.is_none() && recorded.is_none();
-        let is_direct = is_plain && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
+        let instead = match replace {
+            Some(hook) if is_plain && hook.takes_over(callee) => Instead::Hook(hook),
+            replace => {
+                let parts = (replace.as_ref(), bound.as_ref(), recorded.as_ref());
+                Instead::Method {
+                    class: redirect_class(subject.adapters, callee, parts, None),
+                    replace,
+                    bound,
+                    recorded,
+                }
+            }
+        };
         Ok(Redirect {
             target: self.target,
-            class: (!is_direct).then(|| {
-                let parts = (&replace, &bound, &recorded);
-                redirect_class(subject.adapters, callee, parts, follows, None)
-            }),
             callee: callee.clone(),
-            replace,
-            bound,
-            recorded,
-            follows,
-            placed: None,
+            instead,
         })
     }
 
@@ -2577,11 +2583,10 @@ fn redirect_class(
     prefix: &str,
     callee: &Callee,
     (replace, bound, recorded): (
-        &Option<Replacement>,
-        &Option<Arc<Bound>>,
-        &Option<RecordedCall>,
+        Option<&Replacement>,
+        Option<&Arc<Bound>>,
+        Option<&RecordedCall>,
     ),
-    follows: bool,
     placed: Option<&Placed>,
 ) -> Arc<str> {
     /// Names of methods may be of any length.
@@ -2591,7 +2596,7 @@ fn redirect_class(
     if let Some(recorded) = recorded {
         hash.update(format!("{recorded:?}"));
     }
-    if follows {
+    if recorded.is_some_and(|recorded| recorded.follows) {
         hash.update("follows");
     }
     if let Some(placed) = placed {
@@ -2609,7 +2614,7 @@ fn redirect_class(
 }
 
 /// All that is bound at a call. Nothing lies around a body there, and names stay what they were before that could be.
-fn listed(bound: &Option<Arc<Bound>>) -> String {
+fn listed(bound: Option<&Arc<Bound>>) -> String {
     let Some(bound) = bound else {
         return "None".to_owned();
     };

@@ -9,24 +9,52 @@ use crate::spans::SpanRule;
 use std::fmt;
 use std::sync::Arc;
 
-/// What is called instead: a static method that takes the target, where there is one, and the arguments.
+/// A call that is changed, or a point at which something is called.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redirect {
     pub target: Target,
+    /// What the call calls. At a point it is the static method that is called there.
     pub callee: Callee,
-    /// The class that has it as the method `call` (JVM, dex). Its name follows from all that is in it. None: the hook itself is
-    /// called.
-    pub class: Option<Arc<str>>,
-    /// What it calls in place of the callee.
-    pub replace: Option<Replacement>,
-    /// The hooks around that, for the static method: its first argument is the target.
-    pub bound: Option<Arc<Bound>>,
-    /// What of the call goes into the trace.
-    pub recorded: Option<RecordedCall>,
-    /// The recorded call ends when the task or future that it gives is complete.
-    pub follows: bool,
-    /// It is no call that is redirected: the static method is called at this point. The callee is that method then.
-    pub placed: Option<Placed>,
+    pub instead: Instead,
+}
+
+/// What is called: a static method that takes the target, where there is one, and the arguments. A generated one is the method
+/// `call` of a class, whose name follows from all that is in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instead {
+    /// The hook itself, instead of a call.
+    Hook(Replacement),
+    /// A generated method, instead of a call.
+    Method {
+        class: Arc<str>,
+        /// What it calls instead of the callee.
+        replace: Option<Replacement>,
+        /// The hooks around that. Their first argument is the target.
+        bound: Option<Arc<Bound>>,
+        /// What of the call goes into the trace.
+        recorded: Option<RecordedCall>,
+    },
+    /// The hook itself, instead of a point.
+    HookAt(Placed, Replacement),
+    /// A generated method that calls a hook instead of a point.
+    ReplaceAt {
+        placed: Placed,
+        class: Arc<str>,
+        replace: Replacement,
+    },
+    /// A generated method that has hooks before a point or after it.
+    HooksAt {
+        placed: Placed,
+        class: Arc<str>,
+        bound: Arc<Bound>,
+    },
+}
+
+/// What woven code calls of a redirect.
+pub enum Goal<'r> {
+    Hook(&'r Replacement),
+    /// The method `call` of this class.
+    Class(&'r Arc<str>),
 }
 
 /// Where the static method of a point is called, and with what.
@@ -139,9 +167,12 @@ pub struct RecordedCall {
     pub name: [Box<str>; 3],
     /// The call is a span.
     pub span: Option<Arc<SpanRule>>,
+    /// It ends when the task or future that it gives is complete.
+    pub follows: bool,
 }
 
-/// Names and ids of calls are hashes over this: where there is no span, none is named.
+/// Names and ids of calls are hashes over this: where there is no span, none is named, and `follows` is
+/// added where it holds.
 impl fmt::Debug for RecordedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("RecordedCall");
@@ -166,24 +197,86 @@ pub struct Replacement {
 }
 
 impl Redirect {
+    pub fn goal(&self) -> Goal<'_> {
+        match &self.instead {
+            Instead::Hook(replace) | Instead::HookAt(_, replace) => Goal::Hook(replace),
+            Instead::Method { class, .. }
+            | Instead::ReplaceAt { class, .. }
+            | Instead::HooksAt { class, .. } => Goal::Class(class),
+        }
+    }
+
+    /// The class that is generated.
+    pub fn class(&self) -> Option<&Arc<str>> {
+        match self.goal() {
+            Goal::Class(class) => Some(class),
+            Goal::Hook(_) => None,
+        }
+    }
+
+    /// The point, where it is no call.
+    pub fn placed(&self) -> Option<&Placed> {
+        match &self.instead {
+            Instead::HookAt(placed, _)
+            | Instead::ReplaceAt { placed, .. }
+            | Instead::HooksAt { placed, .. } => Some(placed),
+            Instead::Hook(_) | Instead::Method { .. } => None,
+        }
+    }
+
+    /// The hook that is called instead of the callee or the point.
+    pub fn replace(&self) -> Option<&Replacement> {
+        match &self.instead {
+            Instead::Hook(replace)
+            | Instead::HookAt(_, replace)
+            | Instead::ReplaceAt { replace, .. } => Some(replace),
+            Instead::Method { replace, .. } => replace.as_ref(),
+            Instead::HooksAt { .. } => None,
+        }
+    }
+
+    /// The hooks of the generated method.
+    pub fn bound(&self) -> Option<&Arc<Bound>> {
+        match &self.instead {
+            Instead::Method { bound, .. } => bound.as_ref(),
+            Instead::HooksAt { bound, .. } => Some(bound),
+            Instead::Hook(_) | Instead::HookAt(..) | Instead::ReplaceAt { .. } => None,
+        }
+    }
+
+    /// What of a call goes into the trace.
+    pub fn recorded(&self) -> Option<&RecordedCall> {
+        match &self.instead {
+            Instead::Method { recorded, .. } => recorded.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The recorded call ends later than it returns.
+    pub fn follows(&self) -> bool {
+        self.recorded().is_some_and(|recorded| recorded.follows)
+    }
+
     /// When hooks run in the static method; none, if it has none.
     pub fn advice(&self) -> Advice {
-        let own = match self.bound {
+        let own = match self.bound() {
             Some(_) => Advice::OWN,
             None => Advice::default(),
         };
-        let pair = (self.recorded.as_ref()).map_or(own, |recorded| recorded.advice.with(own));
+        let pair = self
+            .recorded()
+            .map_or(own, |recorded| recorded.advice.with(own));
         pair.without(Advice::ROOT)
     }
 
     /// All that symbols say of a recorded call: what is said by the same text has the same id.
     pub fn identity(&self) -> Option<String> {
-        let recorded = self.recorded.as_ref()?;
-        let values = self.bound.as_ref().map(|bound| &bound.values);
+        let recorded = self.recorded()?;
+        let values = self.bound().map(|bound| &bound.values);
         Some(format!(
             "{recorded:?} {:?}{}",
             values.map_or(&[][..], |v| &**v),
-            match self.follows {
+            match recorded.follows {
                 true => " follows",
                 false => "",
             }
@@ -192,15 +285,15 @@ impl Redirect {
 
     /// All that is called, adapters apart.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
-        let bound = self.bound.iter();
+        let bound = self.bound().into_iter();
         let bound = bound.flat_map(|bound| bound.all());
-        bound.chain(self.replace.iter().map(|replace| &replace.call))
+        bound.chain(self.replace().into_iter().map(|replace| &replace.call))
     }
 
     /// What a method does that has it: `calls java.io.File.delete()`.
     pub fn shown_site(&self) -> (&'static str, String) {
         let language = self.target.language();
-        let Some(placed) = &self.placed else {
+        let Some(placed) = self.placed() else {
             return ("calls", self.callee.shown(language));
         };
         let Point {
@@ -224,10 +317,10 @@ impl Redirect {
     /// For people and programs.
     pub fn shown(&self) -> Vec<ShownCall> {
         let has_target = self.callee.has_target();
-        let bound = self.bound.as_ref().map_or(vec![], |bound| bound.shown());
+        let bound = self.bound().map_or(vec![], |bound| bound.shown());
         let mut all: Vec<ShownCall> = (bound.into_iter())
             .map(|call| ShownCall {
-                when: match (call.when, self.placed.as_ref().map(|placed| placed.when)) {
+                when: match (call.when, self.placed().map(|placed| placed.when)) {
                     ("enter", Some(Where::After)) | ("exit", _) => "after",
                     ("enter", _) => "before",
                     (when, _) => when,
@@ -235,9 +328,13 @@ impl Redirect {
                 ..call
             })
             .collect();
-        all.extend((self.replace.iter()).map(|replace| replace.call.shown("replace")));
+        all.extend(
+            self.replace()
+                .into_iter()
+                .map(|replace| replace.call.shown("replace")),
+        );
         for operand in all.iter_mut().flat_map(|call| &mut call.operands) {
-            *operand = match &self.placed {
+            *operand = match self.placed() {
                 None => at_call(operand, has_target),
                 Some(placed) => at_point(operand, placed),
             };

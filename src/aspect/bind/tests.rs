@@ -1271,7 +1271,7 @@ fn a_call_is_replaced_by_the_hook_itself_where_that_takes_and_returns_the_same()
         &text,
     )
     .unwrap();
-    assert_eq!(direct.class, None);
+    assert_eq!(direct.class(), None);
     let shown: Vec<String> = direct.shown().iter().map(|call| call.to_string()).collect();
     assert_eq!(
         shown,
@@ -1286,7 +1286,7 @@ fn a_call_is_replaced_by_the_hook_itself_where_that_takes_and_returns_the_same()
         let aspect = format!("[[aspect]]\nreplace = \"{replace}\"");
         let bound = bind_call(&aspect, CallHow::Interface, text).unwrap();
         assert!(
-            bound.class.unwrap().starts_with("weave/hooks/call_get_"),
+            bound.class().unwrap().starts_with("weave/hooks/call_get_"),
             "{replace}"
         );
     }
@@ -1302,7 +1302,7 @@ after = \"acme.Sql.Log.end(state, result, duration)\"",
         &format!("({STRING}){OBJECT}"),
     )
     .unwrap();
-    let around = bound.bound.as_ref().unwrap();
+    let around = bound.bound().unwrap();
     assert_eq!(
         around.enter[0].operands[0].source,
         Source::Arg(0),
@@ -1317,7 +1317,7 @@ after = \"acme.Sql.Log.end(state, result, duration)\"",
         &format!("({STRING}){OBJECT}"),
     )
     .unwrap();
-    let operands = &fixed.bound.as_ref().unwrap().enter[0].operands;
+    let operands = &fixed.bound().unwrap().enter[0].operands;
     assert_eq!(
         (&operands[0].source, &operands[1].source),
         (&Source::Zero, &Source::Arg(0))
@@ -1599,19 +1599,19 @@ fn task_of(scope: &str, result: Option<Ty>) -> Ty {
 fn a_call_that_gives_a_task_is_followed() {
     let text = || Some(Ty::class("System.String"));
     let values = |bound: &Redirect| -> Vec<String> {
-        let recorded = bound.bound.as_ref().unwrap();
+        let recorded = bound.bound().unwrap();
         (recorded.enter.iter().chain(&recorded.exit))
             .map(|call| call.hook.name.to_string())
             .collect()
     };
     let record = "record = [\"arg(0)\", \"result\", \"string(result)\"]";
     let followed = bind_dotnet_call(record, task_of("System.Runtime", text()));
-    assert!(followed.follows);
+    assert!(followed.follows());
     assert_eq!(values(&followed), ["Value", "Later", "LaterText"]);
-    let later = followed.bound.as_ref().unwrap().exit[0].generics.to_vec();
+    let later = followed.bound().unwrap().exit[0].generics.to_vec();
     assert_eq!(later, [Ty::class("System.String")]);
     let plain = bind_dotnet_call(record, task_of("mscorlib", None));
-    assert!(plain.follows, "a task without a result");
+    assert!(plain.follows(), "a task without a result");
     assert_eq!(values(&plain), ["Value", "Value", "Text"]);
     // It ends when it returns: as the rule says, without its whole pair, or what it gives is no task that the hook library knows.
     for (aspect, result) in [
@@ -1631,7 +1631,7 @@ fn a_call_that_gives_a_task_is_followed() {
         ("record = \"result\"", Ty::class("System.String")),
     ] {
         let bound = bind_dotnet_call(aspect, result);
-        assert!(!bound.follows, "{aspect}");
+        assert!(!bound.follows(), "{aspect}");
         let is_later = |value: &String| value.starts_with("Later");
         assert!(!values(&bound).iter().any(is_later), "{aspect}");
     }
@@ -1647,7 +1647,7 @@ fn a_recorded_call_that_is_not_followed_keeps_its_class_and_its_id() {
         &format!("({STRING}){OBJECT}"),
     )
     .unwrap();
-    let class = |bound: &Redirect| bound.class.clone().unwrap();
+    let class = |bound: &Redirect| bound.class().cloned().unwrap();
     assert_eq!(&*class(&java), "weave/hooks/call_get_e2a5fd8e74d88404");
     assert_eq!(
         identity(&java),
@@ -2047,7 +2047,7 @@ fn at_a_point_only_what_hooks_ask_for_is_passed() {
     let passed = |aspect: &str, is_static| {
         let all = bind_set(aspect, is_static).unwrap();
         let each = all.into_iter().map(|redirect| {
-            let placed = redirect.placed.unwrap();
+            let placed = redirect.placed().unwrap();
             (placed.when, placed.passed.to_vec())
         });
         each.collect::<Vec<_>>()

@@ -312,7 +312,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     fn around(&self, opened: &Opened<'_>, extra: u32, calls: &[Redirected]) -> Attempt<Around> {
         let inner = calls.first().map_or(0, |call| call.inner);
         let takes_line = |call: &Redirected| {
-            let placed = self.all[call.redirect as usize].placed.as_ref();
+            let placed = self.all[call.redirect as usize].placed();
             placed.is_some_and(|placed| placed.passed.contains(&Passed::Line))
         };
         let lines = match &self.pdb {

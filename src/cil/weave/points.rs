@@ -137,7 +137,7 @@ pub(crate) fn import_names(
     importer: &mut Importer<'_, '_>,
 ) -> Result<()> {
     for call in calls {
-        let placed = all[call.redirect as usize].placed.as_ref();
+        let placed = all[call.redirect as usize].placed();
         let passed = placed.map_or(&[][..], |placed| &placed.passed);
         if !passed.iter().any(|one| name_of(*one).is_some()) {
             continue;
@@ -210,7 +210,7 @@ impl Method<'_, '_, '_> {
             locals: (Vec::new(), 0),
         };
         let takes_names = |call: &&Redirected| {
-            let placed = self.redirects[call.redirect as usize].placed.as_ref();
+            let placed = self.redirects[call.redirect as usize].placed();
             placed.is_some_and(|placed| placed.passed.iter().any(|one| name_of(*one).is_some()))
         };
         let mut told = Told {
@@ -240,7 +240,7 @@ impl Method<'_, '_, '_> {
         let mut extras = None;
         for call in calls {
             let redirect = &self.redirects[call.redirect as usize];
-            let Some(placed) = &redirect.placed else {
+            let Some(placed) = redirect.placed() else {
                 continue;
             };
             let method = match self.tokens.get(call.redirect as usize) {

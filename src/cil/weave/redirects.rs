@@ -8,7 +8,7 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
 use crate::aspect::bind::call::{Bound, Call, Dest, Keep};
-use crate::aspect::bind::site::{Redirect, Replacement};
+use crate::aspect::bind::site::{Goal, Instead, Redirect, Replacement};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::{Planned, Redirected};
@@ -50,7 +50,7 @@ impl Redirects<'_> {
 
     /// Whether one of them ends when a task does.
     pub fn follows(&self) -> bool {
-        self.all.iter().any(|redirect| redirect.follows)
+        self.all.iter().any(|redirect| redirect.follows())
     }
 }
 
@@ -64,11 +64,10 @@ pub(crate) type Tokens = Vec<std::result::Result<u32, Reason>>;
 pub(crate) fn bounds(redirects: &[Arc<Redirect>]) -> Vec<Arc<Bound>> {
     let mut all = Vec::new();
     for redirect in redirects {
-        all.extend(redirect.bound.clone());
+        all.extend(redirect.bound().cloned());
         all.extend(
             redirect
-                .replace
-                .as_ref()
+                .replace()
                 .map(|replace| Arc::new(as_bound(replace))),
         );
     }
@@ -104,24 +103,26 @@ pub(crate) fn add(
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     let mut tokens = Vec::with_capacity(redirects.all.len());
     for (place, redirect) in redirects.all.iter().enumerate() {
-        if let Some(placed) = &redirect.placed
+        if let Some(placed) = redirect.placed()
             && !points::import(placed, importer)?
         {
             tokens.push(Err(Reason::ExceptionUnnamed));
             continue;
         }
         if points::names_hidden(image, redirect, importer) {
-            tokens.push(Err(match redirect.placed {
+            tokens.push(Err(match redirect.placed() {
                 Some(_) => Reason::PointOfHidden,
                 None => Reason::CallOfHidden,
             }));
             continue;
         }
-        let Some(name) = &redirect.class else {
-            let call = redirect.replace.as_ref().map(|replace| &replace.call);
-            let method = call.and_then(|call| importer.imports().method(call));
-            tokens.push(method.ok_or(Reason::Unsupported));
-            continue;
+        let name = match redirect.goal() {
+            Goal::Class(name) => name,
+            Goal::Hook(replace) => {
+                let method = importer.imports().method(&replace.call);
+                tokens.push(method.ok_or(Reason::Unsupported));
+                continue;
+            }
         };
         if let Some(&method) = known.get(&**name) {
             tokens.push(Ok(method));
@@ -168,7 +169,7 @@ fn make(
     (redirect, planned): (&Redirect, &Planned),
     importer: &mut Importer<'_, '_>,
 ) -> Result<Option<Made>> {
-    if redirect.placed.is_some() {
+    if redirect.placed().is_some() {
         return make_placed(redirect, importer);
     }
     let callee = &redirect.callee;
@@ -216,7 +217,7 @@ fn make(
     let mut inner = Code::default();
     let mut max_stack = arguments.max(1);
     let mut own = Own::default();
-    match &redirect.replace {
+    match redirect.replace() {
         Some(replace) => {
             if own
                 .make(importer.imports(), &as_bound(replace), &method(&blob, &[]))
@@ -253,12 +254,12 @@ fn make(
             inner.op_u32(opcode, signature);
         }
     }
-    if redirect.recorded.is_some() {
+    if redirect.recorded().is_some() {
         inner.op(op::RET);
-        if redirect.follows && hooks.follow == 0 {
+        if redirect.follows() && hooks.follow == 0 {
             return Ok(None);
         }
-        let call = redirect.follows.then_some(locals.1);
+        let call = redirect.follows().then_some(locals.1);
         if call.is_some() {
             locals.0.push(element::I8);
             locals.1 += 1;
@@ -270,14 +271,18 @@ fn make(
             locals: &signature_of_locals(&locals),
             call,
         };
-        let body = plain.recorded((planned, hooks), redirect.bound.as_deref(), importer)?;
+        let body = plain.recorded(
+            (planned, hooks),
+            redirect.bound().map(|bound| &**bound),
+            importer,
+        )?;
         return Ok(body.map(|body| Made {
             signature: blob,
             body,
         }));
     }
     let mut code = Code::default();
-    match &redirect.bound {
+    match redirect.bound() {
         None => code.bytes(inner.as_bytes()),
         Some(bound) => {
             let before = signature_of_locals(&locals);
@@ -330,7 +335,7 @@ fn make(
 fn make_placed(redirect: &Redirect, importer: &mut Importer<'_, '_>) -> Result<Option<Made>> {
     let callee = &redirect.callee;
     // Of a type of another assembly only the hook says whether it is a struct.
-    let result = match &redirect.replace {
+    let result = match redirect.replace() {
         Some(replace) if replace.result == callee.result => &replace.result,
         _ => &callee.result,
     };
@@ -343,10 +348,10 @@ fn make_placed(redirect: &Redirect, importer: &mut Importer<'_, '_>) -> Result<O
             return Ok(None);
         }
     }
-    let (bound, replaced) = match (&redirect.bound, &redirect.replace) {
-        (Some(bound), _) => (Arc::clone(bound), None),
-        (None, Some(replace)) => (Arc::new(as_bound(replace)), Some(replace)),
-        (None, None) => return Ok(None),
+    let (bound, replaced) = match &redirect.instead {
+        Instead::HooksAt { bound, .. } => (Arc::clone(bound), None),
+        Instead::ReplaceAt { replace, .. } => (Arc::new(as_bound(replace)), Some(replace)),
+        Instead::Hook(_) | Instead::Method { .. } | Instead::HookAt(..) => return Ok(None),
     };
     let mut own = Own::default();
     if own

@@ -613,7 +613,7 @@ impl cil::Recorder for Recorder<'_> {
 /// The points at which something is called, and the methods that have them, which are woven for that alone if no rule weaves them.
 fn add_points(methods: &mut cil::Methods, plan: &Plan) {
     for call in &plan.calls {
-        if let Some(placed) = &plan.redirects[call.redirect as usize].placed
+        if let Some(placed) = plan.redirects[call.redirect as usize].placed()
             && placed.changes_code()
         {
             methods.points.push(*call);

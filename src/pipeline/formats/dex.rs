@@ -213,7 +213,7 @@ fn redirect(
                 id = next;
                 next = next.wrapping_add(1);
             }
-            let bound = redirect.bound.as_ref().map(|bound| {
+            let bound = redirect.bound().map(|bound| {
                 plan.bound.push(Arc::clone(bound));
                 plan.bound.len() as u32 - 1
             });

@@ -164,7 +164,7 @@ impl<'j> Ledger<'j> {
     /// Gives the recorded calls of a plan ids: one to all calls of a method that are recorded in the same way, wherever in the job.
     fn claim_calls(&mut self, plan: &mut Plan) {
         let ids = plan.redirects.iter().map(|redirect| {
-            let (recorded, identity) = (redirect.recorded.as_ref()?, redirect.identity()?);
+            let (recorded, identity) = (redirect.recorded()?, redirect.identity()?);
             let name = recorded.name.each_ref().map(|text| &**text);
             Some(self.taken.claim_call(self.known, &identity, name))
         });
@@ -261,7 +261,7 @@ impl<'j> Ledger<'j> {
     /// Notes what was left of a type, the calls that are redirected and, when explaining, what was woven.
     fn tell(&mut self, artifact: &str, touched: &Touched) {
         for call in &touched.calls {
-            match call.redirect.placed {
+            match call.redirect.placed() {
                 None => self.outcome.calls += call.times,
                 Some(_) => self.outcome.points += call.times,
             }
@@ -300,8 +300,8 @@ impl<'j> Ledger<'j> {
                         does: call.redirect.shown_site().0,
                         callee: call.redirect.shown_site().1,
                         times: call.times,
-                        at_point: call.redirect.placed.is_some(),
-                        recorded: (call.redirect.recorded.as_ref()).map(|recorded| RecordedCall {
+                        at_point: call.redirect.placed().is_some(),
+                        recorded: call.redirect.recorded().map(|recorded| RecordedCall {
                             id: call.id,
                             advice: recorded.advice.without(Advice::ROOT),
                         }),

@@ -126,7 +126,7 @@ impl Records {
         self.classes.extend(plan.calls.iter().map(|call| call.ty));
         if listed.is_empty() {
             let is_point =
-                |call: &&Redirected| plan.redirects[call.redirect as usize].placed.is_some();
+                |call: &&Redirected| plan.redirects[call.redirect as usize].placed().is_some();
             self.points = plan.calls.iter().filter(is_point).count() as u64;
             self.calls = plan.calls.len() as u64 - self.points;
         }
@@ -151,17 +151,13 @@ impl Records {
 
 /// Adds what the id of a recorded call stands for: the method that is called, wherever that is.
 pub(crate) fn add_call(symbols: &mut Writer, id: u32, redirect: &Redirect) {
-    let Some(recorded) = &redirect.recorded else {
+    let Some(recorded) = redirect.recorded() else {
         return;
     };
     let [ty, method, descriptor] = &recorded.name;
     symbols.ty(ty, "");
     symbols.method(id, method, descriptor, 0);
-    if let Some(bound) = redirect
-        .bound
-        .as_ref()
-        .filter(|bound| !bound.values.is_empty())
-    {
+    if let Some(bound) = redirect.bound().filter(|bound| !bound.values.is_empty()) {
         symbols.values(id, &bound.values);
     }
     if recorded.advice.has(Advice::ROOT) {

@@ -276,45 +276,50 @@ impl Binder<'_> {
             passed: at.passed.into(),
             test: at.test().cloned(),
         };
-        let (mut bound, mut replace) = (None, None);
-        if at.when == Where::Replace {
-            replace = Some(
-                binding
-                    .replacement(&callee)
-                    .map_err(|misfit| vec![misfit])?,
-            );
-        } else {
-            let (mut layer, mut wrong) = (Layer::default(), Vec::new());
-            for written in hooks {
-                match binding.hook(written, 0, &mut layer.keep) {
-                    Ok(None) => {}
-                    Ok(Some(call)) => {
-                        layer.enter.append(&mut binding.chains);
-                        layer.enter.push(call);
+        let instead = match at.when {
+            Where::Replace => {
+                let replacement = binding.replacement(&callee);
+                let replace = replacement.map_err(|misfit| vec![misfit])?;
+                match replace.takes_over(&callee) {
+                    true => Instead::HookAt(placed, replace),
+                    false => {
+                        let parts = (Some(&replace), None, None);
+                        Instead::ReplaceAt {
+                            class: redirect_class(subject.adapters, &callee, parts, Some(&placed)),
+                            placed,
+                            replace,
+                        }
                     }
-                    Err(misfit) => wrong.push(misfit),
                 }
             }
-            if !wrong.is_empty() {
-                return Err(wrong);
+            Where::Before | Where::After => {
+                let (mut layer, mut wrong) = (Layer::default(), Vec::new());
+                for written in hooks {
+                    match binding.hook(written, 0, &mut layer.keep) {
+                        Ok(None) => {}
+                        Ok(Some(call)) => {
+                            layer.enter.append(&mut binding.chains);
+                            layer.enter.push(call);
+                        }
+                        Err(misfit) => wrong.push(misfit),
+                    }
+                }
+                if !wrong.is_empty() {
+                    return Err(wrong);
+                }
+                let bound = Arc::new(layer.bound(Records::default()));
+                let parts = (None, Some(&bound), None);
+                Instead::HooksAt {
+                    class: redirect_class(subject.adapters, &callee, parts, Some(&placed)),
+                    placed,
+                    bound,
+                }
             }
-            bound = Some(Arc::new(layer.bound(Records::default())));
-        }
-        let is_direct =
-            bound.is_none() && (replace.as_ref()).is_some_and(|r| r.takes_over(&callee));
-        let class = (!is_direct).then(|| {
-            let parts = (&replace, &bound, &None);
-            redirect_class(subject.adapters, &callee, parts, false, Some(&placed))
-        });
+        };
         Ok(Redirect {
             target: self.target,
             callee,
-            class,
-            replace,
-            bound,
-            recorded: None,
-            follows: false,
-            placed: Some(placed),
+            instead,
         })
     }
 
