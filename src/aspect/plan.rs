@@ -506,9 +506,9 @@ impl<'a> Planner<'a> {
     /// The hooks of a method that takes contexts from calls: they are over with it.
     fn frame(&self, method: &Method<'_>) -> Option<Meets<'a>> {
         let language = self.own.as_ref()?.binder.target.language();
-        let aspect = self.takes.filter(|_| {
-            language == Language::Java && !method.kinds.intersects(Kinds::ASYNC)
-        })?;
+        let aspect = self
+            .takes
+            .filter(|_| language == Language::Java && !method.kinds.intersects(Kinds::ASYNC))?;
         let (name, hooks) = self.matcher.matcher().own_hooks(aspect)?;
         Some((aspect, name, hooks.at.as_ref()?.frame.as_deref()?))
     }

@@ -28,7 +28,9 @@ impl Binding<'_> {
             }
             Some(taken) if !is_span => {
                 let done = hook(["done", "Done"], operand(Word::State, &taken.span));
-                hooks.enter.push(hook(["begin", "Begin"], operand_of(taken)));
+                hooks
+                    .enter
+                    .push(hook(["begin", "Begin"], operand_of(taken)));
                 hooks.exit.push(done.clone());
                 hooks.exception.push(done);
             }
@@ -40,7 +42,10 @@ impl Binding<'_> {
     /// What `give`, `take` and `link` say in vain: the hook library has no such contexts, or no object is named.
     fn has_no_queue(&self) -> Option<Misfit> {
         let own = self.aspect.2;
-        let link = own.context.as_ref().and_then(|context| context.link.clone());
+        let link = own
+            .context
+            .as_ref()
+            .and_then(|context| context.link.clone());
         let objects = own.given().into_iter().chain(own.taken());
         let place = (objects.clone().map(|record| record.span.clone()).next()).or(link)?;
         if self.binder.target.language() == Language::CSharp

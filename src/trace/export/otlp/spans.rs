@@ -5,8 +5,8 @@
 
 use super::measures::Measures;
 use super::proto::{
-    Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint, Resource,
-    Span, Status, Sum, Value, attribute, number, text,
+    Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
+    Resource, Span, Status, Sum, Value, attribute, number, text,
 };
 use super::{
     BATCH, Batch, METHODS, Options, logs_request, metrics_request, seconds, spans_request,

@@ -1117,8 +1117,18 @@ fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
     let first = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let chunk = Chunk::records(1, 0, 0)
         .text_value(1, LINK, false, &format!("{first};vendor=1"))
-        .text_value(1, LINK, false, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-00")
-        .text_value(1, LINK, false, "00-00000000000000000000000000000000-b7ad6b7169203332-00")
+        .text_value(
+            1,
+            LINK,
+            false,
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-00",
+        )
+        .text_value(
+            1,
+            LINK,
+            false,
+            "00-00000000000000000000000000000000-b7ad6b7169203332-00",
+        )
         .text_value(1, STATE, false, "rojo=00f067aa0ba902b7,ot=th:c")
         .span(1, 0xaaaa, 11, 7, 0x103)
         .enter(10, 1)
@@ -1148,14 +1158,26 @@ fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
         let hex = |id: &[u8]| id.iter().map(|b| format!("{b:02x}")).collect();
         let id = |id: &[u8]| u64::from_be_bytes(id.try_into().unwrap());
         let all = span.links.iter();
-        all.map(|l| (hex(&l.trace_id), id(&l.span_id), l.trace_state.clone(), l.flags))
-            .collect()
+        all.map(|l| {
+            (
+                hex(&l.trace_id),
+                id(&l.span_id),
+                l.trace_state.clone(),
+                l.flags,
+            )
+        })
+        .collect()
     };
     let trace = "0af7651916cd43dd8448eb211c80319c";
     assert_eq!(
         links(failed),
         [
-            (trace.to_owned(), 0xb7ad_6b71_6920_3331, "vendor=1".to_owned(), 1),
+            (
+                trace.to_owned(),
+                0xb7ad_6b71_6920_3331,
+                "vendor=1".to_owned(),
+                1
+            ),
             (trace.to_owned(), 0xb7ad_6b71_6920_3332, String::new(), 0),
         ]
     );
@@ -1166,7 +1188,11 @@ fn a_span_has_the_trace_state_that_came_in_and_its_exception_a_stack_trace() {
     assert_eq!(told("exception.type"), text("java.io.IOException"));
     assert_eq!(told("exception.stacktrace"), text(stack));
     for span in [failed, other] {
-        let none = |key: &str| !["tracestate", "stacktrace", "link"].iter().any(|odd| key.contains(odd));
+        let none = |key: &str| {
+            !["tracestate", "stacktrace", "link"]
+                .iter()
+                .any(|odd| key.contains(odd))
+        };
         assert!(span.attributes.iter().all(|a| none(&a.key)), "{span:?}");
     }
 }
