@@ -790,6 +790,7 @@ impl<'t> Parser<'t> {
             self.check_span(spans, (&aspect, &own), key.clone(), table);
         }
         self.check_queued(&own, spans.is_some());
+        own.completion = completion;
         let span = spans.map(|(spans, _)| Arc::new(spans.rule));
         if table.contains_key("at") {
             let kind = own.at.as_ref().map_or(PointKind::Call, |at| at.kind);
@@ -860,11 +861,13 @@ impl<'t> Parser<'t> {
             selectors.for_each(|selector| selector.inside = true);
             return (aspect, name_span);
         }
-        if let Some((key, _)) = table.get_key_value("completion") {
+        if let Some((key, _)) = table.get_key_value("completion")
+            && span.is_none()
+        {
             self.report_help(
                 key.span(),
-                "`completion` is about calls that are recorded where they stand",
-                "the aspect names none: `at`",
+                "`completion` is about spans, and calls that are recorded where they stand",
+                "the aspect has neither `span` nor `at`",
                 "leave it out: of whole methods, async ones alone are followed",
             );
         }
