@@ -4,10 +4,11 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, logs, aspnet, drivers. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, logs, aspnet, drivers, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
+`stores`: PostgreSQL and Redis (Jedis) on the JVM, which must be there;
 `drivers`: databases on .NET, by what they tell themselves and by the packs for those that are silent. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
@@ -360,7 +361,38 @@ def drivers(score, folder):
             score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers}
+STORES = ("org.postgresql:postgresql:42.7.4:jar:", "com.zaxxer:HikariCP:5.1.0:jar:", "org.slf4j:slf4j-api:1.7.36:jar:", "org.slf4j:slf4j-nop:1.7.36:jar:",
+          "org.apache.commons:commons-pool2:2.12.0:jar:", "org.json:json:20240303:jar:", "com.google.code.gson:gson:2.11.0:jar:")
+#: Versions of Jedis whose commands `pack:requests-jvm` takes alike.
+JEDIS = ("4.4.8", "5.2.0")
+
+
+def stores(score, folder):
+    """Databases on the JVM by their own drivers, woven by the pack alone: which server and database a span goes to."""
+    java_ = judges()[max(judges())] / "bin/java"
+    with databases.postgres() as postgres, redis_server() as redis:
+        for version in JEDIS:
+            plain, woven, app, trace = fresh(folder / "plain"), fresh(folder / "woven"), fresh(folder / "app"), folder / "run.wtrace"
+            for jar in corpora.maven([*STORES, f"redis.clients:jedis:{version}:jar:"]):
+                shutil.copy(jar, plain)
+            run([oldest_jdk() / "bin/javac", "--release", "11", "-cp", f"{plain}/*", "-d", app, SOURCES / "stores/Stores.java"])
+            run([oldest_jdk() / "bin/jar", "cf", plain / "app.jar", "-C", app, "."])
+            run([weave_binary(), "-q", "--rules", "pack:requests-jvm", plain, woven])
+            start = lambda path, **more: run([java_, "-Xverify:all", "-cp", f"{path}/*", "app.Stores", postgres, redis], check=False, **more)
+            trace.unlink(missing_ok=True)
+            was, done = start(plain), start(woven, env=values.environment(trace))
+            name = f"stores, Jedis {version}"
+            score.check(f"{name}: it does what it did", (done.returncode, done.stdout, done.stderr) == (0, was.stdout, was.stderr), done.stdout + done.stderr[-600:])
+            port = {f"{postgres} ": "5432 ", f"={postgres}": "=5432", f":{redis}": ":6379", f"={redis}": "=6379"}
+            text = "\n\n".join(text for _, text in trees(collected(trace, folder, "--min", "0")))
+            for one, other in port.items():
+                text = text.replace(one, other)
+            (folder / "stores.txt").write_text(text + "\n")
+            score.check(f"{name}: the spans", text + "\n" == (SOURCES / "expected_stores.txt").read_text(), f"see {folder / 'stores.txt'}")
+            score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes() and "geheim".encode("utf-16-le") not in trace.read_bytes(), "")
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "stores": stores}
 
 
 def body():

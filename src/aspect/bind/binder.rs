@@ -201,7 +201,7 @@ impl Binder<'_> {
         subject: &Subject<'_>,
         follows: bool,
     ) -> Result<Bound, Vec<Misfit>> {
-        let follows = follows || self.ends_with_task(subject);
+        let follows = follows || self.ends_with_task(subject) && all_complete(aspects);
         let mut wrong = Vec::new();
         let mut records = Records::default();
         let mut layer = Layer::default();
@@ -642,6 +642,11 @@ fn replace(operands: &mut [HookOperand], free: &str, word: &Word) {
             operand.word = word.clone();
         }
     }
+}
+
+/// Whether no aspect lets calls end at their return that give a task or a stage.
+fn all_complete(aspects: &[Meets<'_>]) -> bool {
+    aspects.iter().all(|(_, _, own)| own.completion)
 }
 
 /// A word that no rule has written.
@@ -1442,7 +1447,7 @@ impl<'b> Binding<'b> {
         records.enter.decides = Some(call);
         match kept {
             Some((kept, goes_on)) => self.leaves(kept, goes_on, records, keep)?,
-            None if self.gives_stage() || self.follows => {
+            None if self.gives_stage() && all_complete(aspects) || self.follows => {
                 let leave = match self.binder.target.language() {
                     Language::Java => "leave",
                     Language::CSharp => "Leave",
@@ -1465,11 +1470,10 @@ impl<'b> Binding<'b> {
         Ok(())
     }
 
-    /// Whether a call ends with the stage that it gives.
+    /// Whether a call gives a stage.
     fn gives_stage(&self) -> bool {
         let result = self.subject.signature.result.name();
-        let is_off = |own: &OwnHooks| own.at.as_ref().is_some_and(|at| !at.completion);
-        result.is_some_and(|name| STAGES.contains(&name)) && !is_off(self.aspect.2)
+        result.is_some_and(|name| STAGES.contains(&name))
     }
 
     /// The object that keeps the span, and the rule that says how long.

@@ -140,6 +140,8 @@ pub struct OwnHooks {
     pub entry: Vec<OwnRecord>,
     /// How the context of a request goes on.
     pub context: Option<Box<Context>>,
+    /// A call that gives a task or a stage ends when that is complete.
+    pub completion: bool,
     /// The longest text of them that is kept, in UTF-16 units.
     pub limit: u16,
     /// What of their texts is not kept, nor of messages and thread names.
@@ -236,6 +238,7 @@ impl OwnHooks {
             && self.record.is_empty()
             && self.entry.is_empty()
             && self.context.is_none()
+            && self.completion
     }
 
     /// Values are recorded.
@@ -362,6 +365,7 @@ impl Default for OwnHooks {
             record: Vec::new(),
             entry: Vec::new(),
             context: None,
+            completion: true,
             limit: DEFAULT_LIMIT,
             mask: None,
             messages: true,

@@ -635,6 +635,356 @@ impl<'t> Parser<'t> {
         aspects
     }
 
+<<<<<<< HEAD
+=======
+    /// An aspect, and where its name stands.
+    fn aspect(
+        &mut self,
+        span: Range<usize>,
+        table: &DeTable<'t>,
+        number: usize,
+    ) -> (Aspect, Range<usize>) {
+        let mut aspect = Aspect {
+            name: format!("aspect {number}"),
+            matches: Vec::new(),
+            excludes: Vec::new(),
+            advice: Advice::ALL,
+            level: None,
+            auto: None,
+            sample: None,
+            span: None,
+            start: span.start,
+            place: Place::default(),
+            own: None,
+        };
+        let mut name_span = span.clone();
+        let mut hooks = Advice::ALL;
+        let mut mode = Advice::ALL;
+        let mut own = OwnHooks::default();
+        let (mut root, mut completion) = (None, true);
+        let (mut auto, mut slower) = (false, SLOWER_THAN);
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let mut spans = None;
+        for (key, value) in table {
+            match &**key.get_ref() {
+                "name" => match value.get_ref() {
+                    DeValue::String(name)
+                        if !name.trim().is_empty() && !name.contains(char::is_control) =>
+                    {
+                        aspect.name = name.to_string();
+                        name_span = value.span();
+                    }
+                    DeValue::String(_) => self.report(
+                        value.span(),
+                        "the name is empty or not printable",
+                        "expected a name for reports",
+                    ),
+                    _ => self.wrong_type(value, "`name`", "a string"),
+                },
+                "match" => aspect.matches = self.selectors("match", value),
+                "exclude" => aspect.excludes = self.selectors("exclude", value),
+                "mode" => {
+                    let said = self.mode(value).unwrap_or(Mode::Is(mode));
+                    match said {
+                        Mode::Is(said) => mode = said,
+                        Mode::Auto => auto = true,
+                    }
+                }
+                "level" => aspect.level = self.level(value),
+                "slower-than" => slower = self.slower_than(value).unwrap_or(slower),
+                "sample" => aspect.sample = self.sample(value),
+                "advice" => aspect.advice = self.advice(value),
+                "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
+                "enter" => own.enter = self.calls("enter", value),
+                "exit" => own.exit = self.calls("exit", value),
+                "exception" => own.exception = self.calls("exception", value),
+                "around" => own.around = self.one_call("around", value),
+                "at" => own.at = self.at(value).map(Box::new),
+                "before" => before = self.calls("before", value),
+                "after" => after = self.calls("after", value),
+                "replace" => own.replace = self.one_call("replace", value),
+                "record" => own.record = self.records("record", value),
+                "entry" => own.entry = self.records("entry", value),
+                "span" => spans = self.span(value).map(|spans| (spans, key.span())),
+                "context" => own.context = self.context(value).map(Box::new),
+                "mask" => own.mask = self.mask(value),
+                "messages" => match value.get_ref() {
+                    DeValue::Boolean(yes) => own.messages = *yes,
+                    _ => self.wrong_type(value, "`messages`", "true or false"),
+                },
+                "limit" => own.limit = self.limit(value).unwrap_or(own.limit),
+                "guard" => match value.get_ref() {
+                    DeValue::Boolean(guard) => own.guard = *guard,
+                    _ => self.wrong_type(value, "`guard`", "true or false"),
+                },
+                "completion" => match value.get_ref() {
+                    DeValue::Boolean(yes) => completion = *yes,
+                    _ => self.wrong_type(value, "`completion`", "true or false"),
+                },
+                "root" => match value.get_ref() {
+                    DeValue::Boolean(yes) => root = yes.then(|| key.span()),
+                    _ => self.wrong_type(value, "`root`", "true or false"),
+                },
+                other if SELECTOR_KEYS.contains(&other) => self.report_help(
+                    key.span(),
+                    format!("`{other}` belongs into `match` or `exclude`"),
+                    "a selector",
+                    format!("move it into a table: `match = {{ {other} = .. }}`"),
+                ),
+                other => self.unknown_key(
+                    key.span(),
+                    other,
+                    "an aspect",
+                    &ASPECT_KEYS,
+                    &ASPECT_SYNONYMS,
+                ),
+            }
+        }
+        if hooks == Advice::SECTION {
+            if let Some(advice) = table.get("advice")
+                && aspect.advice != Advice::ALL
+            {
+                self.report_help(
+                    advice.span(),
+                    "a section of Android's trace has a beginning and an end",
+                    "expected all three",
+                    "leave `advice` out where `hooks` is \"android-trace\"",
+                );
+            }
+            if let Some((key, _)) = table.get_key_value("mode") {
+                self.report(
+                    key.span(),
+                    "`mode` is about the hook library",
+                    "leave out `mode`, or `hooks`",
+                );
+            }
+            aspect.advice = hooks;
+        }
+        if mode != Advice::ALL {
+            self.no_records(table, &aspect, mode);
+            aspect.advice = mode;
+        }
+        aspect.auto = auto.then_some(slower);
+        if let Some((key, _)) = table.get_key_value("slower-than")
+            && !auto
+        {
+            self.report_help(
+                key.span(),
+                "`slower-than` is about calls of which the program itself decides how much it records",
+                "the aspect says what is recorded: `mode`",
+                "`mode = \"auto\"`",
+            );
+        }
+        if let Some((key, _)) = table.get_key_value("sample")
+            && (auto || [Advice::COUNT, Advice::AGGREGATE].contains(&mode))
+        {
+            self.report_help(
+                key.span(),
+                "counts and sums are of all calls",
+                "the aspect has them: `mode`",
+                "leave out `sample`, or `mode`: they cost less than records",
+            );
+        }
+        if let Some((key, _)) = table.get_key_value("limit")
+            && !table.contains_key("record")
+            && !table.contains_key("entry")
+        {
+            self.report(
+                key.span(),
+                "`limit` is about values",
+                "the aspect records none: `record`",
+            );
+        }
+        if !own.record.is_empty() && aspect.advice.has(Advice::SECTION) {
+            self.report(
+                span.clone(),
+                "Android's trace takes no values",
+                "leave out `record`, or `hooks`",
+            );
+        }
+        if let Some((spans, key)) = &mut spans {
+            self.check_span(spans, (&aspect, &own), key.clone(), table);
+        }
+        self.check_queued(&own, spans.is_some());
+        own.completion = completion;
+        let span = spans.map(|(spans, _)| Arc::new(spans.rule));
+        if table.contains_key("at") {
+            let kind = own.at.as_ref().map_or(PointKind::Call, |at| at.kind);
+            self.check_at(kind, table);
+            // They take the places of those of whole methods.
+            (own.enter, own.exit) = (before, after);
+            if let Some((key, _)) = table.get_key_value("mode")
+                && (mode != Advice::ALL || auto)
+            {
+                self.report(
+                    key.span(),
+                    "calls where they stand are recorded, not counted",
+                    "leave out `mode`",
+                );
+            }
+            if let Some((key, _)) = table.get_key_value("level") {
+                self.report_help(
+                    key.span(),
+                    "calls where they stand are not switched",
+                    "leave out `level`",
+                    "methods are: an aspect that matches what is called can have a level",
+                );
+            }
+            if let Some((key, _)) = table.get_key_value("sample") {
+                self.report_help(
+                    key.span(),
+                    "calls where they stand are not sampled",
+                    "leave out `sample`",
+                    "methods are: an aspect that matches what is called can sample its calls",
+                );
+            }
+            let says = |key| table.contains_key(key);
+            let records =
+                says("advice") || says("mode") || !own.record.is_empty() || span.is_some();
+            let mut recorded = match records {
+                true => aspect.advice.only(Advice::ALL),
+                false => Advice::default(),
+            };
+            if let Some(span) = root {
+                recorded = self.rooted(recorded, span);
+            }
+            if span.is_some() {
+                recorded = recorded.with(Advice::ROOT);
+            }
+            if let Some((key, _)) = table.get_key_value("completion")
+                && recorded == Advice::default()
+            {
+                self.report(
+                    key.span(),
+                    "`completion` is about calls that are recorded",
+                    "the aspect records none: `advice` or `record`",
+                );
+            }
+            self.check_texts(table, recorded);
+            let frame = self.frame(&own);
+            if let Some(at) = &mut own.at {
+                at.frame = frame;
+                at.advice = recorded;
+                at.completion = completion;
+                at.traced = span;
+            }
+            aspect.advice = Advice::CALLS;
+            aspect.own = Some(Arc::new(own));
+            if !table.contains_key("match") {
+                aspect.matches = vec![Selector::default()];
+            }
+            let selectors = aspect.matches.iter_mut().chain(&mut aspect.excludes);
+            selectors.for_each(|selector| selector.inside = true);
+            return (aspect, name_span);
+        }
+        if let Some((key, _)) = table.get_key_value("completion")
+            && span.is_none()
+        {
+            self.report_help(
+                key.span(),
+                "`completion` is about spans, and calls that are recorded where they stand",
+                "the aspect has neither `span` nor `at`",
+                "leave it out: of whole methods, async ones alone are followed",
+            );
+        }
+        if let Some(handed) = own.handed() {
+            self.report_help(
+                handed.span.clone(),
+                "`handover` is about calls",
+                "the aspect names none: `at`",
+                "`at = { call = { extends = \"java.util.concurrent.Executor\", method = \"execute\" } }`",
+            );
+        }
+        for key in AT_HOOKS {
+            if let Some((key, _)) = table.get_key_value(key) {
+                self.report_help(
+                    key.span(),
+                    format!("`{}` is about points inside methods", key.get_ref()),
+                    "the aspect names none: `at`",
+                    "`at = { call = { type = \"java.io.File\", method = \"delete\" } }`; hooks of whole methods are `enter` and `exit`",
+                );
+            }
+        }
+        self.check_around(&own, table);
+        if own.is_empty()
+            && let Some((guard, _)) = table.get_key_value("guard")
+        {
+            self.report(
+                guard.span(),
+                "`guard` is about hooks of one's own",
+                "the aspect has none: `enter`, `exit` or `exception`",
+            );
+        }
+        if span.is_some() {
+            aspect.advice = aspect.advice.with(Advice::ROOT);
+            (aspect.matches.iter_mut()).for_each(|selector| selector.takes_trivial = true);
+        }
+        aspect.span = span;
+        if !own.is_empty() || own.holds() {
+            // An aspect with hooks of its own records the calls only if it says so, or records values.
+            let says = |key| table.contains_key(key);
+            let records = says("advice") || says("hooks") || says("mode");
+            let has_others = own.has_hooks() || !own.entry.is_empty();
+            let records = records || !own.record.is_empty() || aspect.span.is_some();
+            aspect.advice = match records || !has_others {
+                true => aspect.advice.with(Advice::OWN),
+                false => Advice::OWN,
+            };
+            if own.decides() {
+                (aspect.matches.iter_mut()).for_each(|selector| selector.takes_trivial = true);
+            }
+            aspect.own = Some(Arc::new(own));
+        }
+        self.check_texts(table, aspect.advice);
+        if let Some(span) = root {
+            aspect.advice = self.rooted(aspect.advice, span);
+        }
+        let switch = match auto {
+            true => table.get_key_value("mode"),
+            false => (table.get_key_value("sample")).or_else(|| table.get_key_value("level")),
+        };
+        if let Some((key, _)) = switch
+            && !aspect.advice.is_whole()
+        {
+            let key = key.clone();
+            match aspect.advice.only(Advice::LIBRARY) {
+                Advice(0) => self.report(
+                    key.span(),
+                    format!("`{}` is about what goes into the trace", key.get_ref()),
+                    "nothing of this aspect does: leave it out",
+                ),
+                _ => self.report(
+                    key.span(),
+                    "a call that is switched is recorded whole or not at all",
+                    format!("leave out `{}`, or `advice`", key.get_ref()),
+                ),
+            }
+        }
+        if !table.contains_key("match") {
+            self.report_help(
+                name_span.clone(),
+                format!("the aspect `{}` has no `match`", aspect.name),
+                "expected what it matches",
+                "`match = { type = \"**\" }` matches every method of every type",
+            );
+        }
+        (aspect, name_span)
+    }
+
+    /// The same where calls begin a trace: that is where a call does.
+    fn rooted(&mut self, advice: Advice, span: Range<usize>) -> Advice {
+        if advice.has(Advice::ENTER) {
+            return advice.with(Advice::ROOT);
+        }
+        self.report(
+            span,
+            "`root` is about calls in the trace",
+            "the aspect records none: `advice` with `enter`",
+        );
+        advice
+    }
+
+>>>>>>> jvm46b
     /// The points that `at` names.
     fn at(&mut self, value: &Value<'t>) -> Option<At> {
         let DeValue::Table(table) = value.get_ref() else {

@@ -1648,7 +1648,7 @@ fn bad_aspects_of_calls() {
     );
     assert_eq!(
         first("match = { type = \"A\" }\ncompletion = true"),
-        "`completion` is about calls that are recorded where they stand"
+        "`completion` is about spans, and calls that are recorded where they stand"
     );
     assert_eq!(
         first(&format!("{at}\nbefore = \"a.B.c()\"\nlimit = 9")),

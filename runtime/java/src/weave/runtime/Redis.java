@@ -51,6 +51,11 @@ public final class Redis {
         return out.append(rest > MOST ? " .." : "").toString();
     }
 
+    /** The command with {@code ?} for each argument, of which there are {@code size} with itself. */
+    public static String text(Object command, int size) {
+        return text(command, null, size - 1);
+    }
+
     private static boolean isKeyless(CharSequence command) {
         String name = command.toString().toUpperCase(java.util.Locale.ROOT);
         for (String one : KEYLESS) {

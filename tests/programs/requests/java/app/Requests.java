@@ -156,9 +156,18 @@ public final class Requests {
     }
 
     /** A client whose answers come later. */
-    static final class Stages {
+    public static final class Stages {
         CompletableFuture<Integer> ask(String sql) {
             return CompletableFuture.supplyAsync(Tasks.giving(sql), POOL);
+        }
+
+        /** What fails when the method has returned. */
+        CompletableFuture<Integer> begin() {
+            return new CompletableFuture<Integer>();
+        }
+
+        public static CompletableFuture<Integer> start() {
+            return new CompletableFuture<Integer>();
         }
     }
 
@@ -200,6 +209,10 @@ public final class Requests {
                     break;
                 case "stage":
                     new Stages().ask("SELECT stage").get();
+                    break;
+                case "stages":
+                    new Stages().begin().completeExceptionally(new IllegalStateException("late"));
+                    Stages.start().completeExceptionally(new IllegalStateException("late"));
                     break;
                 case "thread":
                     Thread thread = new Thread(Tasks.running("SELECT thread", null));
@@ -483,7 +496,7 @@ public final class Requests {
             return;
         }
         Queues.start();
-        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "parallel", "queue", "consume", "batch", "leave"};
+        String[] kinds = {"plain", "fail", "refuse", "broken", "call", "submit", "execute", "named", "all", "future", "thread", "subclass", "timer", "fork", "later", "again", "stage", "stages", "parallel", "queue", "consume", "batch", "leave"};
         for (String kind : kinds) {
             System.out.println(kind + " " + ask("/" + kind + "/7"));
         }
