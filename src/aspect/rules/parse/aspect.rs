@@ -341,9 +341,9 @@ const EXCLUSIONS: [Exclusion; 28] = [
     Exclusion {
         keys: &["completion"],
         shown: Shown::Key,
-        is_excluded: |keys, _, _| !keys.is_at(),
-        title: "`completion` is about calls that are recorded where they stand",
-        label: "the aspect names none: `at`",
+        is_excluded: |keys, _, _| !keys.is_at() && keys.spans.is_none(),
+        title: "`completion` is about spans, and calls that are recorded where they stand",
+        label: "the aspect has neither `span` nor `at`",
         help: "leave it out: of whole methods, async ones alone are followed",
     },
     Exclusion {
@@ -428,6 +428,7 @@ impl<'t> Parser<'t> {
             keys.spans = Some((spans, key));
         }
         self.check_queued(&keys.own, keys.spans.is_some());
+        keys.own.completion = keys.completion;
         let mut advice = match keys.is_at() {
             true => keys.recorded_at_calls(),
             false => keys.of_methods(),
