@@ -1637,6 +1637,21 @@ fn a_call_that_gives_a_task_is_followed() {
     }
 }
 
+#[test]
+fn a_context_goes_with_an_object_and_no_value() {
+    for (context, call) in [
+        ("take = \"result\"", format!("({STRING})I")),
+        ("take = \"result\"", format!("({STRING})V")),
+        ("give = \"arg(0)\"", format!("(J){OBJECT}")),
+        ("give = \"string(arg(0))\"", format!("({STRING}){OBJECT}")),
+    ] {
+        let aspect = format!("[[aspect]]\ncontext = {{ {context} }}");
+        let wrong = bind_call(&aspect, CallHow::Interface, &call).unwrap_err();
+        let told = "a context goes with an object, and this is a value";
+        assert!(wrong.contains(told), "{context}: {wrong}");
+    }
+}
+
 /// Programs that were woven before calls were followed keep their names and ids.
 #[test]
 fn a_recorded_call_that_is_not_followed_keeps_its_class_and_its_id() {
