@@ -176,7 +176,7 @@ impl<'m, 'a> Method<'m, 'a> {
                         saved.save(placed, &mut before);
                         is_held |= placed.point.kind == PointKind::MonitorEnter;
                         self.behind(at, (placed, constant), &saved, &mut behind, additions);
-                        let result = emit::words(placed.point.result);
+                        let result = emit::words(&placed.point.result);
                         all.locals = all.locals.max((saved.words + result) as u16);
                     }
                 }
