@@ -163,26 +163,26 @@ impl<'m, 'a> Method<'m, 'a> {
                 match placed.when {
                     Where::Replace => replacing = Some(placed),
                     Where::Before => {
-                        let only_top = saved.is_top(&placed);
+                        let only_top = saved.is_top(placed);
                         if only_top {
                             saved.dup(&mut before);
                         } else {
-                            saved.save(&placed, &mut before);
-                            saved.load(&placed, &mut before);
+                            saved.save(placed, &mut before);
+                            saved.load(placed, &mut before);
                         }
-                        self.call(at, &placed, constant, &mut before, additions);
+                        self.call(at, placed, constant, &mut before, additions);
                     }
                     Where::After => {
-                        saved.save(&placed, &mut before);
+                        saved.save(placed, &mut before);
                         is_held |= placed.point.kind == PointKind::MonitorEnter;
-                        self.behind(at, (&placed, constant), &saved, &mut behind, additions);
+                        self.behind(at, (placed, constant), &saved, &mut behind, additions);
                         let result = emit::words(&placed.point.result);
                         all.locals = all.locals.max((saved.words + result) as u16);
                     }
                 }
             }
             if let Some(placed) = replacing {
-                self.more(at, &placed, &mut before, additions);
+                self.more(at, placed, &mut before, additions);
             }
             all.locals = all.locals.max(saved.words as u16);
             match behind.is_empty() {
