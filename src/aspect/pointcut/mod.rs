@@ -56,6 +56,8 @@ pub struct Hierarchy {
     pub defined_hidden: BTreeSet<Box<str>>,
     /// For each `extends` that was asked about (matcher and place of the selector), how a type and those above it stand to it.
     hits: Mutex<FxHashMap<(u64, usize), Arc<TypeHits>>>,
+    /// What was likely meant by wrong names: each method that a rule takes asks for the same.
+    meant: Mutex<FxHashMap<Box<str>, Option<String>>>,
 }
 
 /// How types, each with all those above it, stand to a set of names. Types without a hit are not in it.
@@ -80,6 +82,12 @@ impl Hierarchy {
 
     /// The type of the program that was most likely meant by a name with dots: one of that simple name, else of a name like it.
     pub fn nearest(&self, wrong: &str) -> Option<String> {
+        let mut meant = self.meant.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = meant.entry(wrong.into());
+        found.or_insert_with(|| self.find_nearest(wrong)).clone()
+    }
+
+    fn find_nearest(&self, wrong: &str) -> Option<String> {
         let dotted = |name: &str| name.replace(['/', '$', '+'], ".");
         let simple = |name: &str| name.rsplit('.').next().map(str::to_owned);
         let mut all: Vec<String> = self.supertypes.keys().map(|name| dotted(name)).collect();
