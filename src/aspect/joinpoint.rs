@@ -132,6 +132,14 @@ pub trait TypeDetails {
     }
     /// The type as the owner of methods that are called as hooks; none where it cannot be (.NET: a generic type).
     fn owner(&self) -> Option<Owner>;
+    /// The type as the owner of members that chains ask for: a generic one (.NET) over its own type parameters.
+    fn member_owner(&self) -> Option<Owner> {
+        self.owner()
+    }
+    /// Those of its direct supertypes that have type arguments (.NET).
+    fn generic_supertypes(&self) -> Vec<Ty> {
+        Vec::new()
+    }
     /// Of a struct (.NET): whether it is a ref struct.
     fn ref_struct(&self) -> Option<bool> {
         None

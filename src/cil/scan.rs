@@ -1,6 +1,6 @@
 //! Shows the types of an assembly and their methods as join points.
 
-use crate::aspect::bind::ty::Signature;
+use crate::aspect::bind::ty::{Signature, Ty};
 use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
@@ -396,12 +396,46 @@ struct TypeView<'i, 'a> {
     ty: u32,
 }
 
+impl TypeView<'_, '_> {
+    /// Tokens of the base type and of the interfaces that the type itself names.
+    fn above(&self) -> impl Iterator<Item = u32> {
+        use column::interface_impl::{CLASS, INTERFACE};
+        let tables = &self.image.metadata.tables;
+        let base = tables
+            .row(table::TYPE_DEF, self.ty)
+            .map_or(0, |row| row.get(column::type_def::EXTENDS));
+        let interfaces = tables
+            .with_key(table::INTERFACE_IMPL, CLASS, self.ty)
+            .map(|(_, row)| row.get(INTERFACE));
+        std::iter::once(base)
+            .chain(interfaces)
+            .filter_map(|ty| decode(&coded::TYPE_DEF_OR_REF, ty).ok())
+            .filter(|ty| *ty != 0)
+    }
+}
+
 impl TypeDetails for TypeView<'_, '_> {
     fn owner(&self) -> Option<Owner> {
         Some(Owner {
             ty: types::owner(self.image, self.ty)?,
             is_interface: false,
         })
+    }
+
+    fn member_owner(&self) -> Option<Owner> {
+        Some(Owner {
+            ty: types::definition(self.image, self.ty)?,
+            is_interface: false,
+        })
+    }
+
+    fn generic_supertypes(&self) -> Vec<Ty> {
+        let above = self
+            .above()
+            .filter(|ty| token_table(*ty) == table::TYPE_SPEC);
+        above
+            .filter_map(|ty| Some(types::accessed(self.image, 0, ty).ok()?.ty))
+            .collect()
     }
 
     fn annotations(&self, each: EachName<'_>) {
@@ -424,26 +458,15 @@ impl TypeDetails for TypeView<'_, '_> {
     }
 
     fn supertypes(&self, each: EachName<'_>) {
-        use column::interface_impl::{CLASS, INTERFACE};
-        let tables = &self.image.metadata.tables;
-        let base = tables
-            .row(table::TYPE_DEF, self.ty)
-            .map_or(0, |row| row.get(column::type_def::EXTENDS));
-        let interfaces = tables
-            .with_key(table::INTERFACE_IMPL, CLASS, self.ty)
-            .map(|(_, row)| row.get(INTERFACE));
         let owner = token(table::TYPE_DEF, self.ty);
         let mut name = String::new();
-        for ty in std::iter::once(base).chain(interfaces) {
-            if let Ok(ty @ 1..) = decode(&coded::TYPE_DEF_OR_REF, ty) {
-                // For an instantiated type also its definition, which names its supertypes.
-                let definition =
-                    signature::definition(&self.image.metadata, ty).filter(|d| *d != ty);
-                for ty in std::iter::once(ty).chain(definition) {
-                    name.clear();
-                    signature::put_type_name(&self.image.metadata, owner, ty, &mut name);
-                    each(&name);
-                }
+        for ty in self.above() {
+            // For an instantiated type also its definition, which names its supertypes.
+            let definition = signature::definition(&self.image.metadata, ty).filter(|d| *d != ty);
+            for ty in std::iter::once(ty).chain(definition) {
+                name.clear();
+                signature::put_type_name(&self.image.metadata, owner, ty, &mut name);
+                each(&name);
             }
         }
     }

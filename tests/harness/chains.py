@@ -4,7 +4,7 @@ same program in Java, in dex and in C# give the same lines and values.
 
     chains.py [--only NAME]...
 
-Names: java, dex, dotnet. The programs are in tests/programs/chains and language, with what all of them print and record. Java runs on the oldest and the
+Names: java, dex, dotnet, generic (members of generic types, which .NET alone has; tests/programs/generic). The programs are in tests/programs/chains and language, with what all of them print and record. Java runs on the oldest and the
 newest JDK; dex files are made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8, Mono and CoreCLR 10.
 """
 
@@ -111,7 +111,24 @@ def of_each(check):
     return run_all
 
 
-EVERY = {name: of_each(check) for name, check in (("java", java), ("dex", dex), ("dotnet", dotnet_))}
+def generic(score, folder):
+    """Members of generic types of .NET: public, inherited and private ones, over types and over type parameters."""
+    there, mono = sources("generic"), dotnet.mono_libraries()
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / '4.7.2-api' / 'mscorlib.dll'}"]
+    run([*base, "-target:library", f"-out:{plain / 'Lib.dll'}", there / "Lib.cs"])
+    run([*base, "-target:library", f"-out:{folder / 'hooks.dll'}", there / "Hooks.cs"])
+    run([*base, "-optimize", f"-r:{plain / 'Lib.dll'}", f"-out:{plain / 'app.exe'}", there / "App.cs"])
+    run([weave_binary(), "-q", "--strict", "--rules", rules(folder, "generic", "hooks.dll", {}), plain, woven])
+    shutil.copy(folder / "hooks.dll", woven)
+    expected = (there / "expected.txt").read_text()
+    for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
+        done = run([*host, woven / "app.exe"], check=False, env={**os.environ, "WEAVE_TRACE": "off"})
+        good = done.returncode == 0 and done.stdout == expected
+        score.check(f"generic types on {name}: the lines of the hooks", good, "" if good else (done.stdout + done.stderr)[-900:])
+
+
+EVERY = {name: of_each(check) for name, check in (("java", java), ("dex", dex), ("dotnet", dotnet_))} | {"generic": generic}
 
 
 if __name__ == "__main__":

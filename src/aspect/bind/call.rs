@@ -159,6 +159,8 @@ pub struct Link {
     /// Its type alone sees it (.NET): a method of that type asks for it.
     pub is_private: bool,
     pub result: Ty,
+    /// What a generic type's member takes and gives, as that declares it (.NET).
+    pub declared: Option<(Box<[Ty]>, Ty)>,
 }
 
 /// What a link does with an object.
@@ -262,12 +264,42 @@ impl Link {
             })
     }
 
-    /// The types of its method's parameters.
+    /// The types of its method's parameters, as its type declares them.
     pub fn parameters(&self) -> Vec<Ty> {
+        if let Some((parameters, _)) = &self.declared {
+            return parameters.to_vec();
+        }
         self.arguments()
             .iter()
             .map(|argument| argument.to.clone())
             .collect()
+    }
+
+    /// What it gives, as its type declares it.
+    pub fn gives(&self) -> &Ty {
+        self.declared
+            .as_ref()
+            .map_or(&self.result, |(_, gives)| gives)
+    }
+
+    /// The link with other types in place of its own.
+    pub fn over(&self, of: &mut dyn FnMut(&Ty) -> Ty) -> Link {
+        let kind = match &self.kind {
+            LinkKind::Method(all) => {
+                let constant = |constant: &Constant| Constant {
+                    to: of(&constant.to),
+                    ..constant.clone()
+                };
+                LinkKind::Method(all.iter().map(constant).collect())
+            }
+            other => other.clone(),
+        };
+        Link {
+            owner: of(&self.owner),
+            kind,
+            result: of(&self.result),
+            ..self.clone()
+        }
     }
 }
 
@@ -284,6 +316,9 @@ impl fmt::Debug for Link {
         }
         if self.is_private {
             shown.field("is_private", &true);
+        }
+        if let Some(declared) = &self.declared {
+            shown.field("declared", declared);
         }
         shown.field("result", &self.result).finish()
     }

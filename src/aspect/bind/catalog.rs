@@ -48,6 +48,8 @@ pub struct MemberType {
     pub is_said: bool,
     /// Supertypes, where rules say them.
     pub extends: Vec<Box<str>>,
+    /// The direct supertypes that have type arguments (.NET).
+    pub generic: Vec<Ty>,
     /// What chains can ask for.
     pub members: Vec<Member>,
 }
@@ -158,6 +160,7 @@ impl Catalog {
             access: Access::Public,
             is_said: true,
             extends: Vec::new(),
+            generic: Vec::new(),
             members: Vec::new(),
         });
         if !known.is_said {
@@ -386,7 +389,11 @@ impl Visitor for Collector<'_> {
             self.declared.push((ty.name.into(), declared));
         }
         self.is_wanted &= owner.is_some();
-        self.has_members = wants_members && owner.is_some();
+        let member_owner = match wants_members {
+            true => ty.details.member_owner(),
+            false => None,
+        };
+        self.has_members = member_owner.is_some();
         self.is_interface = self.is_delegate
             || self.collect.interfaces && owner.as_ref().is_some_and(|owner| owner.is_interface);
         if self.is_interface {
@@ -396,20 +403,21 @@ impl Visitor for Collector<'_> {
             };
             self.interfaces.push((ty.name.into(), interface));
         }
-        let Some(owner) = owner else {
-            return self.is_delegate || self.collect.declared;
-        };
-        if self.has_members {
+        if let Some(owner) = member_owner {
             let members = MemberType {
-                ty: owner.ty.clone(),
+                ty: owner.ty,
                 is_interface: owner.is_interface,
                 access: ty.access,
                 is_said: false,
                 extends: Vec::new(),
+                generic: ty.details.generic_supertypes(),
                 members: Vec::new(),
             };
             self.members.push((ty.name.into(), members));
         }
+        let Some(owner) = owner else {
+            return self.is_delegate || self.collect.declared || self.has_members;
+        };
         if self.is_wanted {
             let hooks = HookType {
                 ty: owner.ty,

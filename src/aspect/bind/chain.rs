@@ -10,7 +10,7 @@ use super::catalog::{Given, Member, MemberType, spellings};
 use super::convert::{Fit, convert};
 use super::misfit::Misfit;
 use super::reach::is_inert;
-use super::ty::{Language, Named, Prim, Ty};
+use super::ty::{Language, Named, Prim, Ty, in_method_of_its_own, of_instance};
 use crate::aspect::joinpoint::Access;
 use crate::aspect::pointcut::GENERATED;
 use crate::aspect::rules::hook::{HookOperand, MemberKind, MemberName, Word};
@@ -24,9 +24,13 @@ use std::sync::Arc;
 /// Most supertypes that a member is looked for in.
 const MAX_TYPES: usize = 10_000;
 
+/// Most types that one type may be made of, by the type arguments in it.
+const MAX_PARTS: usize = 1_000;
+
 /// What looking for a member in a type and those above it came to.
 enum Found<'c> {
-    Member(&'c MemberType, &'c Member),
+    /// The type that has it, with its type arguments, and the member.
+    Member(&'c MemberType, Box<[Ty]>, &'c Member),
     /// It cannot be seen from here: a member, or else its type.
     Hidden(&'c str, Option<Access>),
     /// None takes these constants.
@@ -208,7 +212,11 @@ impl<'b> Binding<'b> {
             let from = links.last().map_or(&taken, |link| &link.result);
             let sends = self.sends && at + 1 == members.len();
             let link = self.link(from, member, sends)?;
+            let result = link.result.clone();
             links.push(link);
+            if matches!(result, Ty::Param { .. }) {
+                links.push(boxed_as(&result, &self.object()));
+            }
         }
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
         if boxed && !result.is_reference() {
@@ -220,6 +228,10 @@ impl<'b> Binding<'b> {
     /// How the head of a chain is taken.
     fn taken(&self, head: &Ty) -> (Convert, Ty) {
         match head {
+            Ty::ByRef(inner) if matches!(**inner, Ty::Param { .. }) => {
+                (Convert::LoadBox, self.object())
+            }
+            Ty::Param { .. } => (Convert::Box, self.object()),
             Ty::ByRef(inner) => (Convert::Load, (**inner).clone()),
             // `exception`: whoever declares it.
             Ty::Named(named) if named.scope.is_empty() => {
@@ -244,20 +256,27 @@ impl<'b> Binding<'b> {
         let more = self.taken.iter().filter(|_| takes_more);
         let more: Vec<(u16, Ty)> = more.map(|&place| (place, self.string())).collect();
         let names: Vec<String> = links.iter().filter_map(shown_link).collect();
-        let hook = Arc::new(Hook {
+        // An adapter is no part of the type whose type parameters they are.
+        let mut generics = Vec::new();
+        let mut of = |ty: &Ty| in_method_of_its_own(ty, &mut generics);
+        let hook = Hook {
             // For messages.
             owner: match taken {
-                Ty::Named(_) => taken.clone(),
+                Ty::Named(_) => of(&taken),
                 _ => self.object(),
             },
             owner_is_interface: false,
             name: names.join(".").into(),
-            parameters: std::iter::once(taken.clone())
+            parameters: std::iter::once(of(&taken))
                 .chain(more.iter().map(|(_, ty)| ty.clone()))
                 .collect(),
-            result: result.clone(),
+            result: of(&result),
             generics: 0,
-            links: links.into(),
+            links: links.iter().map(|link| link.over(&mut of)).collect(),
+        };
+        let hook = Arc::new(Hook {
+            generics: generics.len() as u16,
+            ..hook
         });
         let guard = self.aspect.2.guard;
         let recursion = !hook.links.iter().all(|link| {
@@ -291,7 +310,7 @@ impl<'b> Binding<'b> {
                 change: None,
             }),
             hook,
-            generics: Box::default(),
+            generics: generics.into(),
             operands: std::iter::once(head).chain(more).collect(),
             given: None,
             dest,
@@ -404,28 +423,18 @@ impl<'b> Binding<'b> {
                 kind: LinkKind::Length,
                 is_private: false,
                 result: Ty::Prim(Prim::I32),
+                declared: None,
             });
         }
-        let named = match from {
-            Ty::Named(named) if named.args.is_empty() => named,
-            Ty::Named(_) | Ty::Param { .. } => {
-                let title = format!(
-                    "members of generic types, as of {}, are not there yet",
-                    article(&shown)
-                );
-                return wrong(
-                    title,
-                    Some("a static method of one's own can ask for it".into()),
-                );
-            }
-            _ => return wrong(format!("{} has no members", article(&shown)), None),
+        let Ty::Named(named) = from else {
+            return wrong(format!("{} has no members", article(&shown)), None);
         };
-        let (ty, found) = match self.find(named, member) {
-            Found::Member(ty, found) => (ty, found),
+        let (ty, args, found) = match self.find(named, member) {
+            Found::Member(ty, args, found) => (ty, args, found),
             other => return self.not_found(other, named, &shown, member),
         };
         let result = match &found.result {
-            Given::Type(ty) => Some(ty.clone()),
+            Given::Type(ty) => Some(of_instance(ty, &args)),
             Given::Said(text) => self.said(text),
         };
         let Some(result) = result else {
@@ -441,8 +450,8 @@ impl<'b> Binding<'b> {
         };
         let is_kept = match &result {
             Ty::Void if sends => true,
-            Ty::Void | Ty::ByRef(_) | Ty::Pointer(_) | Ty::Param { .. } | Ty::Opaque(_) => false,
-            Ty::Named(named) => !named.by_ref_like,
+            Ty::Void | Ty::ByRef(_) | Ty::Pointer(_) | Ty::Opaque(_) => false,
+            Ty::Named(named) => !named.by_ref_like && result.parts() <= MAX_PARTS,
             _ => true,
         };
         if !is_kept {
@@ -452,17 +461,25 @@ impl<'b> Binding<'b> {
             };
             return wrong(title, None);
         }
-        // As the program itself names it.
-        let owner = match ty.ty.name() {
-            Some(name) if *name == *named.name => from.clone(),
-            _ => ty.ty.clone(),
-        };
         let kind = match found.is_field {
             true => LinkKind::Field,
             false => {
-                let constants = self.constants(member, &found.parameters);
+                let constants = self.constants(member, &taken_by(found, &args));
                 LinkKind::Method(constants.unwrap_or_default().1)
             }
+        };
+        let declared = match &found.result {
+            Given::Type(ty) if !args.is_empty() => Some((found.parameters.clone(), ty.clone())),
+            _ => None,
+        };
+        let owner = match &ty.ty {
+            // As the program itself names it.
+            Ty::Named(of) if of.name == named.name => from.clone(),
+            Ty::Named(of) if !args.is_empty() => Ty::Named(Arc::new(Named {
+                args,
+                ..(**of).clone()
+            })),
+            other => other.clone(),
         };
         Ok(Link {
             owner,
@@ -472,6 +489,7 @@ impl<'b> Binding<'b> {
             is_private: matches!(found.access, Access::Private | Access::Protected)
                 && self.binder.target.language() == Language::CSharp,
             result,
+            declared,
         })
     }
 
@@ -669,24 +687,26 @@ impl<'b> Binding<'b> {
         Some((fits, all.into()))
     }
 
-    /// Shows a type and those above it, the superclass's first, until the answer is there.
+    /// Shows a type and those above it, the superclass's first, with their type arguments, until the answer is there.
     fn above<'f, T>(
         &'f self,
-        start: &'f str,
-        mut each: impl FnMut(&'f str, Option<&'f MemberType>) -> Option<T>,
+        start: &'f Named,
+        mut each: impl FnMut(&'f str, &[Ty], Option<&'f MemberType>) -> Option<T>,
     ) -> Option<T> {
         let root = match self.binder.target.language() {
             Language::Java => "java/lang/Object",
             Language::CSharp => "System.Object",
         };
         let mut seen: FxHashSet<&str> = FxHashSet::default();
-        let mut next = VecDeque::from([start]);
-        while let Some(name) = next.pop_front() {
+        let mut next = VecDeque::from([(&*start.name, start.args.clone())]);
+        while let Some((name, args)) = next.pop_front() {
             if seen.len() == MAX_TYPES || !seen.insert(name) {
                 continue;
             }
             let known = self.binder.catalog.members(name);
-            if let Some(answer) = each(name, known) {
+            // Of a generic type's members all is known but for what its type arguments are.
+            let known = known.filter(|known| parameters_of(known) == args.len());
+            if let Some(answer) = each(name, &args, known) {
                 return Some(answer);
             }
             let above = match known {
@@ -697,9 +717,30 @@ impl<'b> Binding<'b> {
                     read.map(|above| &**above).unwrap_or_default()
                 }
             };
-            next.extend(above.iter().map(|name| &**name));
+            let generic = known.map_or(&[][..], |known| &known.generic);
+            let generic = |name: &str| {
+                let named = generic.iter().filter_map(|ty| match ty {
+                    Ty::Named(named) => Some(named),
+                    _ => None,
+                });
+                named.into_iter().find(|named| *named.name == *name)
+            };
+            for (at, name) in above.iter().enumerate() {
+                // Of an instance both stand there, and its definition is the second.
+                if above
+                    .get(at + 1)
+                    .is_some_and(|next| generic(next).is_some())
+                {
+                    continue;
+                }
+                let of = generic(name).map_or(&[][..], |named| &named.args);
+                let of: Box<[Ty]> = of.iter().map(|ty| of_instance(ty, &args)).collect();
+                if of.iter().map(Ty::parts).sum::<usize>() <= MAX_PARTS {
+                    next.push_back((name, of));
+                }
+            }
             if known.is_some_and(|known| known.is_said) {
-                next.push_back(root);
+                next.push_back((root, Box::default()));
             }
         }
         None
@@ -709,7 +750,7 @@ impl<'b> Binding<'b> {
         let (mut hidden, mut unknown) = (None, None);
         let mut unfit = Vec::new();
         let method = member.method();
-        let found = self.above(&ty.name, |name, known| {
+        let found = self.above(ty, |name, args, known| {
             let Some(known) = known else {
                 unknown = unknown.or(Some(name));
                 return None;
@@ -729,7 +770,7 @@ impl<'b> Binding<'b> {
             let mut best: Option<(Vec<Fit>, &Member)> = None;
             for there in named {
                 // As many as are read from the same place.
-                let Some((fits, _)) = self.constants(member, &there.parameters) else {
+                let Some((fits, _)) = self.constants(member, &taken_by(there, args)) else {
                     unfit.push(there);
                     continue;
                 };
@@ -745,10 +786,10 @@ impl<'b> Binding<'b> {
                     best = Some((fits, there));
                 }
             }
-            best.map(|(_, there)| (known, there))
+            best.map(|(_, there)| (known, args.into(), there))
         });
         match (found, hidden) {
-            (Some((ty, found)), _) => Found::Member(ty, found),
+            (Some((ty, args, found)), _) => Found::Member(ty, args, found),
             (None, Some((owner, access))) => Found::Hidden(owner, access),
             (None, None) if !unfit.is_empty() => Found::Unfit(unfit),
             (None, None) => Found::Missing(unknown),
@@ -759,7 +800,7 @@ impl<'b> Binding<'b> {
     fn there_is(&self, ty: &Named, method: &str) -> Option<String> {
         const MOST: usize = 10;
         let mut names: Vec<&str> = Vec::new();
-        self.above(&ty.name, |_, known| {
+        self.above(ty, |_, _, known| {
             let members = known.iter().flat_map(|known| &known.members);
             let seen = members.filter(|member| member.access == Access::Public && !member.is_field);
             names.extend(seen.map(|member| &*member.name));
@@ -824,6 +865,7 @@ fn cast_to(ty: &Ty) -> Link {
         kind: LinkKind::Cast,
         is_private: false,
         result: ty.clone(),
+        declared: None,
     }
 }
 
@@ -835,7 +877,22 @@ fn boxed_as(ty: &Ty, object: &Ty) -> Link {
         kind: LinkKind::Box,
         is_private: false,
         result: object.clone(),
+        declared: None,
     }
+}
+
+/// How many type parameters a type has.
+fn parameters_of(known: &MemberType) -> usize {
+    match &known.ty {
+        Ty::Named(named) => named.args.len(),
+        _ => 0,
+    }
+}
+
+/// What a member of an instance takes.
+fn taken_by(member: &Member, args: &[Ty]) -> Vec<Ty> {
+    let parameters = member.parameters.iter();
+    parameters.map(|ty| of_instance(ty, args)).collect()
 }
 
 /// As a chain's name has it.

@@ -161,6 +161,7 @@ fn catalog() -> Catalog {
             },
             is_said: false,
             extends: Vec::new(),
+            generic: Vec::new(),
             members: (members.into_iter())
                 .map(|(name, ty)| Member {
                     name: name.into(),
@@ -190,6 +191,7 @@ fn catalog() -> Catalog {
         access: Access::Public,
         is_said: false,
         extends: Vec::new(),
+        generic: Vec::new(),
         members: vec![
             open("header", &[STRING], STRING),
             open("at", &["I"], STRING),

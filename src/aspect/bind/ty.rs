@@ -95,24 +95,50 @@ impl std::hash::Hash for Named {
 
 /// The type with the type arguments of a generic hook in place.
 pub fn instantiate(ty: &Ty, generics: &[Ty]) -> Ty {
-    let within = |inner: &Arc<Ty>| Arc::new(instantiate(inner, generics));
-    match ty {
+    replaced(ty, &mut |parameter| match parameter {
         Ty::Param {
             of_method: true,
             index,
-        } => generics
-            .get(usize::from(*index))
-            .cloned()
-            .unwrap_or_else(|| ty.clone()),
-        Ty::Array(inner) => Ty::Array(within(inner)),
-        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
-        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
+        } => generics.get(usize::from(*index)).cloned(),
+        _ => None,
+    })
+}
+
+/// A type that a generic type's member names, with the type arguments of an instance of it in place.
+pub fn of_instance(ty: &Ty, arguments: &[Ty]) -> Ty {
+    replaced(ty, &mut |parameter| match parameter {
+        Ty::Param {
+            of_method: false,
+            index,
+        } => arguments.get(usize::from(*index)).cloned(),
+        _ => None,
+    })
+}
+
+/// The type as a generic method sees it that has a type parameter of its own for each one in it: `parameters` are those.
+pub fn in_method_of_its_own(ty: &Ty, parameters: &mut Vec<Ty>) -> Ty {
+    replaced(ty, &mut |parameter| {
+        let place = parameters.iter().position(|known| known == parameter);
+        let index = place.unwrap_or_else(|| {
+            parameters.push(parameter.clone());
+            parameters.len() - 1
+        });
+        Some(Ty::Param {
+            of_method: true,
+            index: index as u16,
+        })
+    })
+}
+
+/// The type with others in place of its type parameters, where there is one.
+fn replaced(ty: &Ty, by: &mut dyn FnMut(&Ty) -> Option<Ty>) -> Ty {
+    match ty {
+        Ty::Param { .. } => by(ty).unwrap_or_else(|| ty.clone()),
+        Ty::Array(inner) => Ty::Array(Arc::new(replaced(inner, by))),
+        Ty::ByRef(inner) => Ty::ByRef(Arc::new(replaced(inner, by))),
+        Ty::Pointer(inner) => Ty::Pointer(Arc::new(replaced(inner, by))),
         Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
-            args: named
-                .args
-                .iter()
-                .map(|arg| instantiate(arg, generics))
-                .collect(),
+            args: named.args.iter().map(|arg| replaced(arg, by)).collect(),
             ..(**named).clone()
         })),
         _ => ty.clone(),
@@ -121,26 +147,16 @@ pub fn instantiate(ty: &Ty, generics: &[Ty]) -> Ty {
 
 /// The type as a generic type sees it that has the parameters of another one and those of a method of that: a state machine.
 pub fn in_machine(ty: &Ty, of_type: u16) -> Ty {
-    let within = |inner: &Arc<Ty>| Arc::new(in_machine(inner, of_type));
-    match ty {
+    replaced(ty, &mut |parameter| match parameter {
         Ty::Param {
             of_method: true,
             index,
-        } => Ty::Param {
+        } => Some(Ty::Param {
             of_method: false,
             index: index + of_type,
-        },
-        Ty::Array(inner) => Ty::Array(within(inner)),
-        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
-        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
-        Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
-            args: (named.args.iter())
-                .map(|arg| in_machine(arg, of_type))
-                .collect(),
-            ..(**named).clone()
-        })),
-        _ => ty.clone(),
-    }
+        }),
+        _ => None,
+    })
 }
 
 impl Ty {
@@ -172,6 +188,15 @@ impl Ty {
         match self {
             Ty::Named(named) if named.args.is_empty() => Some(&named.name),
             _ => None,
+        }
+    }
+
+    /// How many types it is made of.
+    pub fn parts(&self) -> usize {
+        match self {
+            Ty::Named(named) => 1 + named.args.iter().map(Ty::parts).sum::<usize>(),
+            Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => 1 + inner.parts(),
+            _ => 1,
         }
     }
 

@@ -53,9 +53,14 @@ fn wrong(what: &str) -> Error {
 /// A type as the owner of hooks; none if it is generic.
 pub(super) fn owner(image: &Image<'_>, ty: u32) -> Option<Ty> {
     match type_parameters(image, token(table::TYPE_DEF, ty)) {
-        0 => Types::new(image, 0, false).own(ty).ok(),
+        0 => definition(image, ty),
         _ => None,
     }
+}
+
+/// A type over its own type parameters, if it has any.
+pub(super) fn definition(image: &Image<'_>, ty: u32) -> Option<Ty> {
+    Types::new(image, 0, false).own(ty).ok()
 }
 
 /// What a method (a `MethodDef` row) takes and gives; none if it cannot be read, or takes a list of arguments without types.
@@ -186,10 +191,10 @@ pub(super) fn field(image: &Image<'_>, owner: &Accessed, blob: &[u8]) -> Result<
     of_instance(types.ty(&mut reader, 0)?, owner.args())
 }
 
-/// What a field holds that a type (a `TypeDef` row) declares, which has no type parameters; none if it cannot be read.
+/// What a field holds that a type (a `TypeDef` row) declares; none if it cannot be read.
 pub(crate) fn own_field(image: &Image<'_>, ty: u32, signature: u32) -> Option<Ty> {
     let owner = Accessed {
-        ty: owner(image, ty)?,
+        ty: definition(image, ty)?,
         is_value: None,
     };
     field(image, &owner, image.metadata.blobs.get(signature).ok()?).ok()

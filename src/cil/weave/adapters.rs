@@ -139,13 +139,18 @@ fn accessors(
 ) -> Result<Vec<Adapter>> {
     /// Nested and of the assembly, abstract, sealed, initialised at any time (II.23.1.15).
     const FLAGS: u32 = 5 | 0x80 | 0x100 | 0x10_0000;
-    let mut links: Vec<(u32, String, &Link)> = Vec::new();
-    for link in wanted.iter().flat_map(|(.., hook)| &hook.links) {
+    let mut links: Vec<(u32, String, (&Link, u16))> = Vec::new();
+    let all = wanted.iter().flat_map(|(.., hook)| {
+        let links = hook.links.iter();
+        links.map(|link| (link, hook.generics))
+    });
+    for (link, generics) in all {
         if let Ty::Named(owner) = &link.owner
             && link.is_private
             && let Some(ty) = importer.own_type(owner)
         {
-            links.push((token_row(ty), format!("{link:?}"), link));
+            let key = format!("{link:?}{generics}");
+            links.push((token_row(ty), key, (link, generics)));
         }
     }
     links.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
@@ -156,9 +161,10 @@ fn accessors(
         return Ok(all);
     }
     let mut last = 0;
-    for (number, (owner, _, link)) in links.into_iter().enumerate() {
+    for (number, (owner, _, (link, generics))) in links.into_iter().enumerate() {
         importer.constants(link)?;
-        let (Some(member), Some(signature)) = (importer.member(link)?, importer.accessor(link)?)
+        let (Some(member), Some(signature)) =
+            (importer.member(link)?, importer.accessor(link, generics)?)
         else {
             continue;
         };
@@ -174,7 +180,8 @@ fn accessors(
             &signature,
             importer,
         )?;
-        importer.add_accessor(link, method);
+        add_parameters(method, generics, importer)?;
+        importer.add_accessor(link, generics, method);
         all.push(Adapter {
             method: token_row(method),
             body: accessor(link, member, importer.imports()),
@@ -249,13 +256,19 @@ fn add_method(
         Some(_) => name.push_str(" (change)"),
     }
     let token = add_row(image, &name, signature, importer)?;
+    add_parameters(token, hook.generics, importer)?;
+    Ok(token)
+}
+
+/// Adds the type parameters of a method.
+fn add_parameters(method: u32, count: u16, importer: &mut Importer<'_, '_>) -> Result<()> {
     let additions = importer.additions();
-    let owner = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("methods have type parameters");
-    for number in 0..u32::from(hook.generics) {
+    let owner = encode(&coded::TYPE_OR_METHOD_DEF, method).expect("methods have type parameters");
+    for number in 0..u32::from(count) {
         let name = additions.string(&format!("T{number}"));
         additions.row(table::GENERIC_PARAM, &[number, 0, owner, name])?;
     }
-    Ok(token)
+    Ok(())
 }
 
 /// Adds a static method to the type; returns its token.
@@ -311,6 +324,8 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
                 code.load_argument(0);
             }
             code.op_u32(opcode, token);
+            // The place of what becomes an object stays empty.
+            local += u32::from(!is_first && !from.is_reference());
             from = &link.result;
             continue;
         }

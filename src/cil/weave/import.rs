@@ -315,8 +315,8 @@ pub(crate) struct Importer<'m, 'a> {
     references: FxHashMap<String, References>,
     /// Its own types, by full name.
     definitions: FxHashMap<String, u32>,
-    /// The methods that ask for private members.
-    accessors: FxHashMap<Link, u32>,
+    /// The methods that ask for private members, by how many type parameters they have.
+    accessors: FxHashMap<(Link, u16), u32>,
     /// The `TypeRef` of the hook library's class, once it is needed.
     guard: u32,
     with: &'m references::References,
@@ -820,14 +820,19 @@ impl<'m, 'a> Importer<'m, 'a> {
         if hook.generics == 0 {
             return Ok(Some((method, signature)));
         }
-        let own: Vec<Ty> = (0..hook.generics)
+        Ok(Some((self.over_own(method, hook.generics)?, signature)))
+    }
+
+    /// The instance of a generic method over the type parameters of the method that calls it.
+    fn over_own(&mut self, method: u32, generics: u16) -> Result<u32> {
+        let own: Vec<Ty> = (0..generics)
             .map(|index| Ty::Param {
                 of_method: true,
                 index,
             })
             .collect();
         let blob = self.imports.instance(&own).expect("they need no tokens");
-        Ok(Some((self.instance_of(method, &blob)?, signature)))
+        self.instance_of(method, &blob)
     }
 
     /// What a chain's links name, a token each, and the signature of what stands for it.
@@ -840,7 +845,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         }
         let mut methods = Vec::with_capacity(hook.links.len());
         for link in &hook.links {
-            match self.link(link)? {
+            match self.link(link, hook.generics)? {
                 Some(method) => methods.push(method),
                 None => return Ok(None),
             }
@@ -859,7 +864,8 @@ impl<'m, 'a> Importer<'m, 'a> {
             let row = metadata.tables.row(table::FIELD, number).ok()?;
             let is_named = (metadata.strings).is(row.get(NAME), link.name.as_bytes());
             let holds = || scanned::own_field(self.image, ty, row.get(SIGNATURE));
-            (is_named && holds() == Some(link.result.clone())).then(|| token(table::FIELD, number))
+            (is_named && holds().as_ref() == Some(link.gives()))
+                .then(|| token(table::FIELD, number))
         })
     }
 
@@ -877,8 +883,16 @@ impl<'m, 'a> Importer<'m, 'a> {
     }
 
     /// The signature of a static method that takes an object and gives what a link does.
-    pub fn accessor(&mut self, link: &Link) -> Result<Option<Vec<u8>>> {
-        let mut signature = vec![0, 1];
+    pub fn accessor(&mut self, link: &Link, generics: u16) -> Result<Option<Vec<u8>>> {
+        let mut signature = match generics {
+            0 => vec![0],
+            count => {
+                let mut signature = vec![kind::GENERIC];
+                put_compressed(&mut signature, u32::from(count));
+                signature
+            }
+        };
+        signature.push(1);
         for ty in [&link.result, &link.owner] {
             self.ty(ty)?;
             if self.imports.put_type(ty, &mut signature).is_none() {
@@ -889,14 +903,18 @@ impl<'m, 'a> Importer<'m, 'a> {
     }
 
     /// Notes the method that asks for a private member.
-    pub fn add_accessor(&mut self, link: &Link, method: u32) {
-        self.accessors.insert(link.clone(), method);
+    pub fn add_accessor(&mut self, link: &Link, generics: u16, method: u32) {
+        self.accessors.insert((link.clone(), generics), method);
     }
 
-    fn link(&mut self, link: &Link) -> Result<Option<u32>> {
-        match link.is_private {
-            true => Ok(self.accessors.get(link).copied()),
-            false => self.member(link),
+    fn link(&mut self, link: &Link, generics: u16) -> Result<Option<u32>> {
+        if !link.is_private {
+            return self.member(link);
+        }
+        let known = self.accessors.get(&(link.clone(), generics)).copied();
+        match (known, generics) {
+            (Some(method), 1..) => self.over_own(method, generics).map(Some),
+            (known, _) => Ok(known),
         }
     }
 
@@ -906,6 +924,7 @@ impl<'m, 'a> Importer<'m, 'a> {
             return Ok(Some(0));
         }
         self.ty(&link.result)?;
+        self.ty(link.gives())?;
         self.token(&link.owner)?;
         let parameters = link.parameters();
         for ty in &parameters {
@@ -918,14 +937,25 @@ impl<'m, 'a> Importer<'m, 'a> {
             return Ok(Some(parent));
         }
         let is_field = link.kind == LinkKind::Field;
-        if token_table(parent) == table::TYPE_DEF {
-            return Ok(match is_field {
-                true => self.field(token_row(parent), link),
-                false => self.declared(token_row(parent), &link.name, |found| {
+        let own = match &link.owner {
+            Ty::Named(named) => self.own_type(named),
+            _ => None,
+        };
+        let own = own.filter(|_| token_table(parent) != table::TYPE_REF);
+        if let Some(ty) = own {
+            let member = match is_field {
+                true => self.field(token_row(ty), link),
+                false => self.declared(token_row(ty), &link.name, |found| {
                     let taken = found.parameters.iter().map(|parameter| &parameter.ty);
-                    found.this.is_some() && taken.eq(&parameters) && found.result == link.result
+                    found.this.is_some() && taken.eq(&parameters) && found.result == *link.gives()
                 }),
-            });
+            };
+            return match member {
+                Some(member) if token_table(parent) == table::TYPE_SPEC => {
+                    self.of_instance(member, parent, &link.name).map(Some)
+                }
+                member => Ok(member),
+            };
         }
         let mut signature = match is_field {
             true => vec![FIELD],
@@ -934,7 +964,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         if !is_field {
             put_compressed(&mut signature, parameters.len() as u32);
         }
-        for ty in [&link.result].into_iter().chain(&parameters) {
+        for ty in [link.gives()].into_iter().chain(&parameters) {
             if self.imports.put_type(ty, &mut signature).is_none() {
                 return Ok(None);
             }
@@ -944,6 +974,21 @@ impl<'m, 'a> Importer<'m, 'a> {
         let signature = self.additions.blob(&signature);
         let columns = [parent, name, signature];
         self.additions.row(table::MEMBER_REF, &columns).map(Some)
+    }
+
+    /// A member that a type of the assembly declares, as one of an instance of that.
+    fn of_instance(&mut self, member: u32, parent: u32, name: &str) -> Result<u32> {
+        let column = match token_table(member) {
+            table::FIELD => column::field::SIGNATURE,
+            _ => column::method_def::SIGNATURE,
+        };
+        let tables = &self.image.metadata.tables;
+        let row = tables.row(token_table(member), token_row(member))?;
+        let signature = row.get(column);
+        let parent = encode(&coded::MEMBER_REF_PARENT, parent).expect("a TypeSpec has members");
+        let name = self.additions.string(name);
+        let columns = [parent, name, signature];
+        self.additions.row(table::MEMBER_REF, &columns)
     }
 
     /// Makes sure that a text has a token.

@@ -1,0 +1,1 @@
+using System; namespace acme { public static class Log { public static void Two(object a, object b) { Console.WriteLine("hook " + (a ?? "null") + " " + (b ?? "null")); } public static void Num(int a, string b) { Console.WriteLine("num " + a + " " + b); } } }

@@ -1,0 +1,2 @@
+namespace Lib { public class Base<A> { public A Kept; protected internal A Low; public A Same(A x) { return Kept; } }
+public class Message<K,V> : Base<V> { public K Key { get; set; } public V Value { get; set; } public System.Collections.Generic.List<V> All = new System.Collections.Generic.List<V>(); public string Name { get { return typeof(K).Name; } } public Message<V,K> Swap() { return new Message<V,K> { Key = Value, Value = Key }; } } }
