@@ -423,6 +423,10 @@ impl TypeDetails for TypeView<'_, '_> {
     }
 
     fn member_owner(&self) -> Option<Owner> {
+        // The method that asks has type parameters without constraints.
+        if !types::takes_any_type(self.image, token(table::TYPE_DEF, self.ty)) {
+            return None;
+        }
         Some(Owner {
             ty: types::definition(self.image, self.ty)?,
             is_interface: false,

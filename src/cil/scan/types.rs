@@ -257,7 +257,6 @@ pub(super) fn is_generic(image: &Image<'_>, ty: u32) -> bool {
 
 /// Whether a signature says all that callers must respect: its types have words, and any type serves as a type argument.
 pub(super) fn is_callable(image: &Image<'_>, method: u32, blob: u32) -> bool {
-    use column::generic_param::{FLAGS, OWNER};
     let Some(signature) = signature(image, method, blob) else {
         return false;
     };
@@ -265,8 +264,13 @@ pub(super) fn is_callable(image: &Image<'_>, method: u32, blob: u32) -> bool {
     if (parameters.chain([&signature.result])).any(|ty| matches!(ty, Ty::Opaque(_))) {
         return false;
     }
-    let method = token(table::METHOD_DEF, method);
-    let key = encode(&coded::TYPE_OR_METHOD_DEF, method).expect("methods have type parameters");
+    takes_any_type(image, token(table::METHOD_DEF, method))
+}
+
+/// Whether any type serves as a type argument of a method or a type (a token).
+pub(super) fn takes_any_type(image: &Image<'_>, owner: u32) -> bool {
+    use column::generic_param::{FLAGS, OWNER};
+    let key = encode(&coded::TYPE_OR_METHOD_DEF, owner).expect("they have type parameters");
     let tables = &image.metadata.tables;
     let mut own = tables.with_key(table::GENERIC_PARAM, OWNER, key);
     own.all(|(number, row)| {
