@@ -710,7 +710,7 @@ public final class Hooks {
     static int startLevel() {
         try {
             probe(600, 0, 0, 0);
-            return Settings.startLevel();
+            return Switch.ON ? Settings.startLevel() : Integer.MAX_VALUE;
         } catch (Throwable unknown) {
             return Integer.MAX_VALUE;
         }
