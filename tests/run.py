@@ -92,8 +92,8 @@ FUZZ = {"CARGO_PROFILE_DEV_OPT_LEVEL": "2", "WEAVE_FUZZ_ROUNDS": "200000"}
 
 TESTS = [
     Test("setup", "setup", "tests/setup.sh", 0, (), runs="needed"),
-    Test("compiled", "cargo", "python3 tests/harness/rust_tests.py --no-run", 0, ("cargo", "cc"), ("release", "tests"), runs="needed"),
     Test("release", "release", "cargo build --release --quiet", 0, ("cargo", "cc"), ("release",), runs="needed"),
+    Test("compiled", "cargo", "python3 tests/harness/rust_tests.py --no-run", 0, ("cargo", "cc"), ("tests",), runs="needed"),
     Test("sdk", "unpack", "python3 tests/harness/sdk.py", 0, (), runs="needed"),
     Test("fmt", "fmt", "cargo fmt --all --check", 2, ("cargo",)),
     # `elsewhere` has the command's tests, too.
@@ -216,9 +216,11 @@ def first(test, running):
     """The tests of this run that must have ended before this one begins."""
     # `cargo` names a program here, and a test as well.
     names = [need for need in test.needs if need in running and BY_NAME[need].runs == "needed"]
-    # It compiles the crates of both.
-    if ("tests" in test.needs or test.name == "release") and "compiled" in running:
+    if "tests" in test.needs and "compiled" in running:
         names.append("compiled")
+    # It takes over the crates that the release build has compiled, and most tests wait for that one.
+    if test.name == "compiled" and "release" in running:
+        names.append("release")
     if "samples" in test.needs:
         names.extend(SAMPLES)
     # A program that setup may bring.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lints Weave and runs cargo's tests; they and the release build share the crates that either has compiled.
+"""Lints Weave and runs cargo's tests, with the crates that the release build has compiled.
 
     rust_tests.py [--no-run] [cargo's arguments]
 
@@ -9,7 +9,6 @@ a program of tests that does not run."""
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,20 +20,11 @@ FOLDER = lib.TARGET / "tests"
 BUILT = FOLDER / "release"
 
 
-def copy_crates(source, target):
-    """What one build has compiled of other crates, where the other has compiled nothing yet."""
-    own = re.compile(rf"(lib)?({'|'.join(targets())})-[0-9a-f]+")
-    leave = lambda _, names: [name for name in names if own.match(name)]
+def copy_crates():
+    """The crates that the release build compiled, at the first time."""
     for part in ("deps", "build", ".fingerprint"):
-        if (source / part).is_dir() and not (target / part).is_dir():
-            shutil.copytree(source / part, target / part, ignore=leave)
-
-
-def targets():
-    """The names of this tree's own crates."""
-    command = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
-    said = json.loads(subprocess.run(command, cwd=lib.ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return {target["name"] for package in said["packages"] for target in package["targets"]}
+        if (RELEASE / part).is_dir() and not (BUILT / part).is_dir():
+            shutil.copytree(RELEASE / part, BUILT / part)
 
 
 def cargo(*arguments, **more):
@@ -46,7 +36,7 @@ def cargo(*arguments, **more):
 
 def programs():
     """The programs of cargo's tests by name (`weave` for the library's own), and the command's own under `weave.bin`."""
-    copy_crates(RELEASE, BUILT)
+    copy_crates()
     built = cargo("--no-run", "--quiet", "--message-format=json", check=True, stdout=subprocess.PIPE, text=True).stdout
     found = {}
     for message in map(json.loads, built.splitlines()):
@@ -70,9 +60,8 @@ def chosen(without):
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    copy_crates(RELEASE, BUILT)
+    copy_crates()
     status = cargo("--no-run", "--all-targets", "--quiet").returncode
-    copy_crates(BUILT, RELEASE)
     if "--no-run" not in arguments:
         status = status or cargo("--no-fail-fast", *chosen(os.environ.get("WEAVE_WITHOUT")), *arguments).returncode
     sys.exit(status)
