@@ -18,7 +18,9 @@ if [ -z "${WEAVE:-}" ]; then
 fi
 sh build.sh --check
 "$jdk/bin/javac" --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
+status=0
 for home in "$jdk" $jdk_new; do
     echo "== $("$home/bin/java" -version 2>&1 | head -n 1)"
-    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}" "${2:-${WEAVE_SECONDS:-3}}"
+    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}" "${2:-${WEAVE_SECONDS:-3}}" || status=1
 done
+exit $status

@@ -1556,15 +1556,8 @@ impl<'b> Binding<'b> {
             }
             let header = binding.evaluated(&written, &mut records.enter.made, keep)?;
             let came = binding.of_library(SPANS, came, &place, 3);
-            let mut call = binding.call_with(&came, &[so_far, which, header], keep)?;
-            let ty = call.hook.result.clone();
-            let state = keep.state(ty.clone());
-            call.dest = Dest::State(state);
-            records.enter.made.push(call);
-            so_far = Meant::Value(Value {
-                source: Source::State(state),
-                ty,
-            });
+            let call = binding.call_with(&came, &[so_far, which, header], keep)?;
+            so_far = kept_result(call, records, keep);
         }
         Ok(so_far)
     }
@@ -2713,4 +2706,16 @@ pub(super) fn article(noun: &str) -> String {
 /// A type's name with dots between packages.
 pub(super) fn dotted(ty: &str) -> String {
     ty.replace('/', ".")
+}
+
+/// Makes a call at the start, and keeps what it gives.
+fn kept_result(mut call: Call, records: &mut Records, keep: &mut Keep) -> Meant {
+    let ty = call.hook.result.clone();
+    let state = keep.state(ty.clone());
+    call.dest = Dest::State(state);
+    records.enter.made.push(call);
+    Meant::Value(Value {
+        source: Source::State(state),
+        ty,
+    })
 }

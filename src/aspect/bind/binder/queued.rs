@@ -117,15 +117,8 @@ impl Binding<'_> {
                 meant.push(binding.evaluated(object, &mut records.enter.made, keep)?);
             }
             let written = self.of_library(QUEUED, method, &place, meant.len());
-            let mut call = binding.call_with(&written, &meant, keep)?;
-            let ty = call.hook.result.clone();
-            let state = keep.state(ty.clone());
-            call.dest = Dest::State(state);
-            records.enter.made.push(call);
-            came = Meant::Value(Value {
-                source: Source::State(state),
-                ty,
-            });
+            let call = binding.call_with(&written, &meant, keep)?;
+            came = kept_result(call, records, keep);
         }
         Ok(came)
     }

@@ -6,8 +6,8 @@ import java.sql.Statement;
 import java.util.Locale;
 
 /**
- * Which database a statement goes to, by its connection's address: the product, the server, and the database's name. Nothing else of the
- * address is told, neither user nor password nor parameter, and no database is asked.
+ * The database that a statement goes to: product, server, port and name, from the URL in the connection's metadata. Spans record nothing else of
+ * the URL: no user, no password, no parameter. Reading it sends nothing to the database.
  */
 public final class Jdbc {
     private static final int LONGEST = 2_048;

@@ -2,7 +2,7 @@ package weave.runtime;
 
 import java.util.Collection;
 
-/** What a span comes from, beside what its thread does: what came in, the context that was given with an object, and links. */
+/** What decides a span's parent and links beside its thread's context: the headers that came in, and contexts that were given with objects. */
 final class Origin {
     /** A span has so many links at most. */
     static final int MOST_LINKS = 128;

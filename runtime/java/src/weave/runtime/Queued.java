@@ -76,7 +76,7 @@ public final class Queued {
         }
     }
 
-    /** A span comes from what came in as from a link. */
+    /** The context that came in becomes a link of the span. */
     public static Object link(Object came) {
         try {
             return Origin.link(came);
@@ -86,7 +86,7 @@ public final class Queued {
         }
     }
 
-    /** The context of the object is a span's parent. */
+    /** The context that was given with the object becomes the span's parent. */
     public static Object parent(Object came, Object object) {
         try {
             return Origin.below(came, given(object));
@@ -96,7 +96,7 @@ public final class Queued {
         }
     }
 
-    /** The context of the object is a link of a span; of a collection or an array, those of its elements are. */
+    /** The context that was given with the object becomes a link of the span; of a collection or an array, those of its elements do. */
     public static Object links(Object came, Object object) {
         try {
             return Origin.links(came, object);

@@ -83,7 +83,10 @@ final class Settings {
         return limitSetBy == Limits.USER || limit >= Limits.LEAST ? null : limitMessage;
     }
 
-    /** All that is asked when tracing is off, as it is where the platform itself is woven and has no properties yet. */
+    /**
+     * Whether the process is traced; where it is not, no other setting is read. Hooks in the platform's own classes may ask before it has its
+     * system properties: nothing is recorded then.
+     */
     static boolean on() {
         try {
             return !"off".equalsIgnoreCase(get("weave.trace"));
