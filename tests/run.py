@@ -10,7 +10,7 @@
     tests/run.py --without NAME  all but this test or step, again for more
     tests/run.py --failed        those that did not pass the last time
     tests/run.py --list          the tests: step, name, usual seconds, what they need; runs nothing
-    tests/run.py --jobs N        so many at a time (one more than cores: a test waits now and then)
+    tests/run.py --jobs N        so many at a time (two more than cores: tests wait now and then)
 
 A test that needs the release build gets it built first; WEAVE names another program. Logs are in .cache/logs.
 """
@@ -76,8 +76,10 @@ class Test:
 QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
-#: And they are judged once, and what they leave is read by `weave report` where it is large.
-BRIEF = {**QUICK, "WEAVE_JUDGES": "newest", "WEAVE_MOST_BYTES": str(64 << 20)}
+#: `weave report` reads large traces, and not the reader in Python.
+LARGE = {"WEAVE_MOST_BYTES": str(64 << 20)}
+#: And on the newest JDK alone.
+BRIEF = {**QUICK, **LARGE, "WEAVE_JUDGES": "newest"}
 
 
 def script(name, step, seconds, arguments="", needs=(), **more):
@@ -100,8 +102,8 @@ TESTS = [
     Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 150, ("cargo", "cc", "java", "setup", "tests"), ("tests",),
          beside={"elsewhere": {"WEAVE_WITHOUT": "cli"}}),
     Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 174, ("setup", "tests", "jdks")),
-    Test("java", "runtime", "runtime/java/test.sh", 252, ("release", "setup", "jdks"), brief={"WEAVE_SECONDS": "1"}),
-    Test("net", "runtime", "runtime/dotnet/test.sh", 173, ("release", "setup"), brief={"WEAVE_HOSTS": "mono net8", "WEAVE_SWITCHES": "300"}),
+    Test("java", "runtime", "runtime/java/test.sh", 252, ("release", "setup", "jdks"), brief={"WEAVE_SECONDS": "1", "WEAVE_SWITCHES": "40"}),
+    Test("net", "runtime", "runtime/dotnet/test.sh", 173, ("release", "setup"), brief={"WEAVE_HOSTS": "mono net8", "WEAVE_SWITCHES": "100"}),
     Test("test_run", "oracles", "python3 tests/harness/test_run.py", 1, ()),
     Test("test_oracles", "oracles", "python3 tests/harness/test_oracles.py", 5, ("setup", "jdks")),
     Test("test_oracles_dotnet", "oracles", "python3 tests/harness/test_oracles_dotnet.py", 23, ("setup",)),
@@ -132,7 +134,7 @@ TESTS = [
     script("programs_dex", "android", 37, "{scope}"),
     script("check_dotnet", "dotnet", 53, "{scope}"),
     script("check_own_hooks", "dotnet", 136, "{scope}"),
-    script("programs_dotnet", "dotnet", 82, "{scope}"),
+    script("programs_dotnet", "dotnet", 82, "{scope}", brief=LARGE),
     script("msbuild", "sdk", 170, "{short}", needs=("sdk",)),
     script("adonet", "sdk", 6, "--only adonet", needs=("sdk",), file="databases"),
     script("clients_dotnet", "sdk", 5, "--only dotnet", needs=("sdk",), file="clients"),
@@ -150,7 +152,7 @@ TESTS = [
     script("aot", "builds", 56, needs=("sdk",), runs="ci"),
     script("suites", "more", 41, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
     script("servers", "more", 33, needs=("jdks",), runs="ci"),
-    script("roslyn", "more", 83, "--only roslyn", file="programs_dotnet", runs="brief"),
+    script("roslyn", "more", 83, "--only roslyn", file="programs_dotnet", runs="brief", brief=LARGE),
     script("large_programs", "more", 49, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
@@ -174,7 +176,7 @@ def arguments():
     parse.add_argument("--without", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS)
     parse.add_argument("--failed", action="store_true", help=argparse.SUPPRESS)
     parse.add_argument("--list", action="store_true", help=argparse.SUPPRESS)
-    parse.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1, metavar="N", help=argparse.SUPPRESS)
+    parse.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 2, metavar="N", help=argparse.SUPPRESS)
     args = parse.parse_args()
     known = {test.name for test in TESTS} | {test.step for test in TESTS}
     for name in args.only + args.without:

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Tests the hook library as it is packed in weave-runtime.jar, on the JDK of the path (or JAVA_HOME) and on a newer one:
 # WEAVE_JDK_NEW, or the newest of WEAVE_JDKS and of those installed (WEAVE_ONE_JDK=1 makes do without). The arguments:
-# part of the name of the tests to run, and how many seconds those take that may be longer (WEAVE_SECONDS, or 3). The program WEAVE must read the traces:
-# unless it is set, it is built.
+# part of the name of the tests to run, and how many seconds those take that may be longer (WEAVE_SECONDS, or 3);
+# WEAVE_SWITCHES, how often the test under load switches (1,000). The program WEAVE must read the traces: unless it is set,
+# it is built.
 set -eu
 cd "$(dirname "$0")"
 # Tests mount small disks to fill: without the right to mount they run in a namespace of this user's own. Without either they fail.
@@ -17,7 +18,7 @@ if [ -z "${WEAVE:-}" ]; then
     export WEAVE="${CARGO_TARGET_DIR:-$PWD/../../target}/debug/weave"
 fi
 sh build.sh --check
-"$jdk/bin/javac" --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
+"$jdk/bin/javac" -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
 status=0
 for home in "$jdk" $jdk_new; do
     echo "== $("$home/bin/java" -version 2>&1 | head -n 1)"

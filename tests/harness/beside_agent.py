@@ -2,10 +2,12 @@
 """Runs the shop of ../shared/design/requests/jvm (two processes, PostgreSQL, Redis) unwoven, with OpenTelemetry's agent, and woven by
 `pack:requests-jvm` and `pack:context`: 1,020 requests each, sixty of each of seventeen kinds, one after the other.
 
-    beside_agent.py [--rounds N]
+    beside_agent.py [--rounds N] [--form jar | flat]
 
-Spans are compared as a Collector got them, by service, kind, name, status and parent: each difference is printed with how often each side
-has it. No request may be lost, and none may have another's spans below it. What each way costs is printed: CPU time of both processes to
+The shop is a Boot jar, then a flat class path of its classes and libraries.
+
+Spans are compared as a Collector got them, by service, kind, name, status and parent, then by attributes: each difference is printed with
+how often each side has it. No request may be lost, and none may have another's spans below it. What each way costs is printed: CPU time of both processes to
 the first answer and for the requests, and memory behind them.
 """
 
@@ -13,12 +15,14 @@ import argparse
 import collections
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
 import urllib.error
 import urllib.request
+import zipfile
 
 import corpora
 import databases
@@ -29,6 +33,8 @@ from lib import ROOT, WORK, Missing, Score, fresh, judges, main, run, weave_bina
 SHOP = ROOT.parent / "shared" / "design" / "requests" / "jvm" / "shop"
 AGENT = "io.opentelemetry.javaagent:opentelemetry-javaagent:2.33.1:jar:"
 REDIS = 6399
+#: What differs between two processes of one program.
+OF_THE_RUN = ("url.full", "server.port", "network.peer.port", "thread.name", "client.port", "user_agent.original")
 KINDS = ("orders", "db", "cache", "rest", "apache", "later", "pool", "async", "future", "virtual", "parallel", "redislater", "fail", "badsql", "log", "price", "nothere")
 
 
@@ -74,13 +80,26 @@ def servers():
             redis.wait()
 
 
-def running(java, jar, folder, database, environment, options, back=None):
+def flat(jar, folder):
+    """A Boot jar's classes and libraries as a folder, and what starts them."""
+    with zipfile.ZipFile(jar) as archive:
+        archive.extractall(folder)
+        start = re.search(r"Start-Class: (\S+)", archive.read("META-INF/MANIFEST.MF").decode())[1]
+    return folder / "BOOT-INF", start
+
+
+def on_class_path(folder, start):
+    """Java's arguments for a flat form."""
+    return ["-cp", f"{folder / 'classes'}:{folder / 'lib'}/*", start]
+
+
+def running(java, program, folder, database, environment, options, back=None):
     """A shop that answers; and its port."""
     port = databases.free_port()
     log = (folder / f"{'front' if back else 'back'}.log").open("w")
     settings = [f"--server.port={port}", f"--spring.datasource.url=jdbc:postgresql://127.0.0.1:{database}/shop"]
     settings += [f"--prices.base=http://127.0.0.1:{back}"] if back else []
-    process = subprocess.Popen([java, "-Xmx400m", *options, "-jar", jar, *settings], stdout=log, stderr=log, env=environment)
+    process = subprocess.Popen([java, "-Xmx400m", *options, *program, *settings], stdout=log, stderr=log, env=environment)
     for _ in range(600):
         with contextlib.suppress(OSError):
             ask(port, "/log/0")
@@ -91,7 +110,7 @@ def running(java, jar, folder, database, environment, options, back=None):
     raise RuntimeError(f"the shop does not start: {log.name}")
 
 
-def way(name, java, jar, agent, folder, database, rounds):
+def way(name, java, program, agent, folder, database, rounds):
     """Runs the requests one way: the answers, the spans and what it cost."""
     folder = fresh(folder / name)
     collector = otlp.Collector(fresh(folder / "collector"))
@@ -103,7 +122,7 @@ def way(name, java, jar, agent, folder, database, rounds):
             environment |= {"OTEL_SERVICE_NAME": side, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint("http/protobuf"),
                             "OTEL_SEMCONV_STABILITY_OPT_IN": "database,code", "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"}
         environment["WEAVE_TRACE"] = str(folder / f"{side}.wtrace")
-        started.append(running(java, jar, folder, database, environment, options, started[0][1] if started else None))
+        started.append(running(java, program, folder, database, environment, options, started[0][1] if started else None))
     processes = [process for process, _ in started]
     first = [used(process)[0] for process in processes]
     port, answers = started[1][1], []
@@ -141,33 +160,57 @@ def shown(all_):
     return out
 
 
+def attributes(all_):
+    """How often spans of a service and kind have an attribute with a value; of a number, or what differs from run to run, with any."""
+    out = collections.Counter()
+    for span in all_:
+        for key, value in otlp.attributes(span).items():
+            exact = key not in OF_THE_RUN and not str(value).isdigit()
+            out[f"{span['resource'].get('service.name')} {programs.KINDS[span['kind']]} {key}" + (f" = {value}" if exact else "")] += 1
+    return out
+
+
+def compare(score, label, found):
+    """Judges what the woven shop sent by what the agent sent."""
+    score.check(f"{label}: it answers as unwoven", found["woven"][0] == found["plain"][0], str(len(found["woven"][0])))
+    for told in shown, attributes:
+        agent, ours = told(found["agent"][1]), told(found["woven"][1])
+        for what in sorted(set(agent) | set(ours)):
+            if agent[what] != ours[what]:
+                print(f"     agent {agent[what]:5}  woven {ours[what]:5}  {what}")
+    agent, ours = (collections.Counter((s["resource"].get("service.name"), s["name"]) for s in found[name][1] if s["kind"] == 2) for name in ("agent", "woven"))
+    score.check(f"{label}: each request is a span, as with the agent", agent == ours, str((agent - ours, ours - agent)))
+    lost = [what for what in shown(found["woven"][1]) if what.endswith("(lost)")]
+    score.check(f"{label}: no span's parent is lost", not lost, str(lost[:5]))
+
+
 def body():
-    parse = argparse.ArgumentParser()
+    parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parse.add_argument("--rounds", type=int, default=60)
-    rounds = parse.parse_args().rounds
+    parse.add_argument("--form", action="append", choices=("jar", "flat"))
+    args = parse.parse_args()
     score, folder = Score(), fresh(WORK / "beside-agent")
     if not SHOP.exists():
         raise Missing("../shared/design/requests/jvm/shop")
     shutil.copytree(SHOP, folder / "shop")
     run(["mvn", "-q", "-B", "-f", folder / "shop/pom.xml", "package", "-DskipTests"])
     (agent,) = corpora.maven([AGENT])
-    plain, woven = folder / "shop/target/shop.jar", folder / "woven.jar"
-    run([weave_binary(), "-q", "--rules", "pack:requests-jvm", "--rules", "pack:context", plain, woven])
-    for version, home in judges().items():
-        found, java = {}, home / "bin/java"
-        with servers() as database:
-            for name, jar in (("plain", plain), ("agent", plain), ("woven", woven)):
-                found[name] = way(name, java, jar, agent, fresh(folder / f"jdk-{version}") if name == "plain" else folder / f"jdk-{version}", database, rounds)
-        score.check(f"JDK {version}: it answers as unwoven", found["woven"][0] == found["plain"][0], str(len(found["woven"][0])))
-        agent_, ours = shown(found["agent"][1]), shown(found["woven"][1])
-        for what in sorted(set(agent_) | set(ours)):
-            if agent_[what] != ours[what]:
-                print(f"     agent {agent_[what]:5}  woven {ours[what]:5}  {what}")
-        entries = lambda all_: collections.Counter((s["resource"].get("service.name"), s["name"]) for s in all_ if s["kind"] == 2)
-        score.check(f"JDK {version}: each request is a span, as with the agent", entries(found["agent"][1]) == entries(found["woven"][1]),
-                    str((entries(found["agent"][1]) - entries(found["woven"][1]), entries(found["woven"][1]) - entries(found["agent"][1]))))
-        lost = [what for what in ours if what.endswith("(lost)")]
-        score.check(f"JDK {version}: no span's parent is lost", not lost, str(lost[:5]))
+    jar = folder / "shop/target/shop.jar"
+    rules = ["--rules", "pack:requests-jvm", "--rules", "pack:context"]
+    for form in args.form or ("jar", "flat"):
+        if form == "jar":
+            run([weave_binary(), "-q", *rules, jar, folder / "woven.jar"])
+            plain, woven = ["-jar", jar], ["-jar", folder / "woven.jar"]
+        else:
+            unpacked, start = flat(jar, folder / "flat")
+            run([weave_binary(), "-q", *rules, unpacked, folder / "woven"])
+            plain, woven = on_class_path(unpacked, start), on_class_path(folder / "woven", start)
+        for version, home in judges().items():
+            found, there = {}, fresh(folder / f"{form}-{version}")
+            with servers() as database:
+                for name, program in (("plain", plain), ("agent", plain), ("woven", woven)):
+                    found[name] = way(name, home / "bin/java", program, agent, there, database, args.rounds)
+            compare(score, f"{form} on JDK {version}", found)
     return score.finish("beside the agent")
 
 

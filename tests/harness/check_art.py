@@ -7,7 +7,7 @@ The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex fi
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
 with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
-stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, of large ones every other, as a device judges; of small dex files, not
+stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, of large ones every fourth, as a device judges; of small dex files, not
 by itself what another choice has at once).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
@@ -441,8 +441,8 @@ def values(score, folder):
 
 
 def of_large(dexes, number):
-    """Every other choice, where the dex files are large: their neighbours have the rest."""
-    return CHOICES_EVERYDAY[number % 2::2] if sum(dex.stat().st_size for dex in dexes) > LARGE else CHOICES_EVERYDAY
+    """Every fourth choice, where the dex files are large: their neighbours have the rest."""
+    return CHOICES_EVERYDAY[number % 4::4] if sum(dex.stat().st_size for dex in dexes) > LARGE else CHOICES_EVERYDAY
 
 
 def body():

@@ -85,6 +85,9 @@ def run(command, check=True, **options):
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     command = [str(c) for c in command]
+    # It runs for a second: compiling its own code twice takes longer than it saves.
+    if pathlib.Path(command[0]).name == "javac":
+        command[1:1] = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
     done = subprocess.run(command, text=True, errors="replace", **options)
     if check and done.returncode != 0:
         tail = ((done.stdout or "") + (done.stderr or ""))[-3000:]

@@ -25,6 +25,7 @@ import weave.runtime.Urls;
 /**
  * Runs each of {@link Programs} in a process of its own and reads what it leaves. The arguments:
  * a scratch folder, part of the name of the tests to run, and how many seconds those take that may be longer.
+ * WEAVE_SWITCHES is how often the test under load switches (1,000).
  * WEAVE_TEST_OPTIONS are more options of the programs' JVM. WEAVE is the program whose report must read what is left.
  */
 public final class Suite {
@@ -32,6 +33,7 @@ public final class Suite {
     private static Path scratch;
     private static String only;
     private static int seconds;
+    private static int switches;
     private static int passed;
     private static int failures;
 
@@ -48,6 +50,8 @@ public final class Suite {
         scratch = Path.of(arguments[0]);
         only = arguments.length > 1 ? arguments[1] : "";
         seconds = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 3;
+        String switches = System.getenv("WEAVE_SWITCHES");
+        Suite.switches = switches == null || switches.isEmpty() ? 1_000 : Integer.parseInt(switches);
         boolean virtual = Runtime.version().feature() >= 21;
         test("threads", Suite::threads);
         test("exceptions", Suite::exceptions);
@@ -84,7 +88,7 @@ public final class Suite {
         test("switched while calls are open", Suite::switchedOpen);
         test("switched between a value and its call", Suite::switchedValues);
         test("switched at the end of the stack", Suite::switchedDeep);
-        test("switched a thousand times under load", Suite::switchedOften);
+        test("switched often under load", Suite::switchedOften);
         test("switched in a loop without end", Suite::switchedLoop);
         test("switched methods that are off and come late", Suite::switchedLate);
         test("switched by strangers", Suite::switchedHostile);
@@ -1457,7 +1461,7 @@ public final class Suite {
             "level debug\nmode count", "level info", "level debug\nmode aggregate", "level debug\nmode record"};
         try (Controlled p = new Controlled(folder, "-Dweave.trace.limit=3g")) {
             p.tell("run");
-            for (int i = 0; i < 100 * seconds; i++) {
+            for (int i = 0; i < switches; i++) {
                 p.request(states[i % states.length]);
             }
             p.tell("round 10"); // all on
