@@ -574,7 +574,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     }
 
     /// Weaves a method as what it is; the document that it names, or `None` where its state machine is woven later.
-    fn weave_planned<'p>(
+    fn weave_planned(
         &self,
         (planned, place, method): (&Planned, usize, u32),
         this: (u32, Option<&ConstructorCalls<'_, '_>>),
