@@ -338,6 +338,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "window",
             "metrics",
             "file",
+            "consumer",
             "collect",
             "methods",
             "call",

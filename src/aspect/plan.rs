@@ -738,6 +738,94 @@ fn without_casts(
         .collect())
 }
 
+impl Planner<'_> {
+    /// What the rules say of the method itself: its points are planned, and what the format has no hooks for is left out.
+    fn of_method_itself(&mut self, index: u32, method: &Method<'_>, verdict: Verdict) -> Verdict {
+        let Verdict::Weave(mut advice) = verdict else {
+            return verdict;
+        };
+        if advice.has(Advice::CALLS) {
+            self.at_points(index, method);
+            if self.frame(method).is_some() {
+                advice = advice.with(Advice::OWN);
+            }
+            advice = advice.without(Advice::CALLS);
+            if advice == Advice(0) {
+                return Verdict::Unmatched;
+            }
+        }
+        match advice.only(self.hooks) {
+            Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
+            advice => Verdict::Weave(advice),
+        }
+    }
+
+    /// Binds what a method gets: the verdict then, and the place of its hooks in the plan. `None`: the job fails for it.
+    fn bound(
+        &mut self,
+        place: (u32, u32),
+        method: &Method<'_>,
+        verdict: Verdict,
+        (switches, span): (Option<Switches>, Option<Arc<SpanRule>>),
+    ) -> Option<(Verdict, Option<u32>)> {
+        let Verdict::Weave(advice) = verdict else {
+            return Some((verdict, None));
+        };
+        if span.is_some() || switches.is_some() {
+            let bound = match (&span, &switches) {
+                (Some(span), switches) => {
+                    self.bind_span(method, advice, (switches.as_ref(), span))?
+                }
+                (None, Some(switches)) => self.bind_switched(method, advice, switches)?,
+                (None, None) => unreachable!("one of them is there"),
+            };
+            self.plan
+                .switched
+                .extend(switches.map(|switches| (place, switches)));
+            let rest = advice.without(Advice::LIBRARY);
+            let own = &self.plan.bound[bound as usize];
+            let advice = match own.logical {
+                // Its pieces have their hooks.
+                Some(_) if span.is_some() || own.has_own_hooks() => {
+                    rest.with(Advice::ALL).with(Advice::OWN)
+                }
+                Some(_) => rest.with(Advice::ALL),
+                None => rest.with(Advice::OWN),
+            };
+            return Some((Verdict::Weave(advice), Some(bound)));
+        }
+        if advice.has(Advice::OWN) {
+            return Some(match self.bind(method, (advice, None), None)? {
+                Some(bound) => (verdict, Some(bound)),
+                // Its aspects pass over it, but for what they record.
+                None => match advice.without(Advice::OWN) {
+                    Advice(0) => (Verdict::Unmatched, None),
+                    advice => (Verdict::Weave(advice), None),
+                },
+            });
+        }
+        if self.tells_texts(advice) {
+            let bound = self.bind_alike(method, (advice, None), None)?;
+            return Some((Verdict::Weave(advice.with(Advice::OWN)), Some(bound)));
+        }
+        Some((verdict, None))
+    }
+
+    /// Notes which aspects a method is meant by, for who asks.
+    fn note_meant(&mut self, (ty, index): (u32, u32), method: &Method<'_>) {
+        let Some((_, matcher)) = &self.current else {
+            return;
+        };
+        let (mut taken, mut left) = (Vec::new(), Vec::new());
+        matcher.each_aspect(method, &mut |aspect, said| match said {
+            Ok(advice) if advice.only(self.hooks) != Advice::default() => taken.push(aspect),
+            _ => left.push(aspect),
+        });
+        let aspects = if taken.is_empty() { left } else { taken };
+        self.plan.meant.push(Meant { ty, index, aspects });
+    }
+}
+
 impl Visitor for Planner<'_> {
     fn wants_descriptors(&self) -> bool {
         self.explain || self.matcher.asks_descriptors()
@@ -778,7 +866,6 @@ impl Visitor for Planner<'_> {
         if is_left {
             return self.leave_called(ty, index, method);
         }
-        let mut has_calls = false;
         self.takes = None;
         let verdict = matcher.method(method, &mut self.plan.matched);
         let mut span = None;
@@ -789,96 +876,19 @@ impl Visitor for Planner<'_> {
                 span: span.clone(),
             });
         }
-        let verdict = match verdict {
-            Verdict::Weave(advice) if advice.has(Advice::CALLS) => {
-                self.at_points(index, method);
-                has_calls = true;
-                let advice = match self.frame(method) {
-                    Some(_) => advice.with(Advice::OWN),
-                    None => advice,
-                };
-                match advice.without(Advice::CALLS) {
-                    Advice(0) => Verdict::Unmatched,
-                    advice => Verdict::Weave(advice),
-                }
-            }
-            verdict => verdict,
-        };
-        let verdict = match verdict {
-            Verdict::Weave(advice) => match advice.only(self.hooks) {
-                Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
-                advice => Verdict::Weave(advice),
-            },
-            verdict => verdict,
-        };
+        let has_calls = matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::CALLS));
+        let verdict = self.of_method_itself(index, method, verdict);
         let switches = match verdict {
             Verdict::Weave(advice) => self.switches(method, advice),
             _ => None,
         };
         let span = span.filter(|_| self.is_span_hooked(method, verdict));
-        let (verdict, bound) = match (verdict, &switches) {
-            (Verdict::Weave(advice), switches) if let Some(span) = &span => {
-                let of_span = (switches.as_ref(), &**span);
-                let Some(place) = self.bind_span(method, advice, of_span) else {
-                    return; // the job fails for it
-                };
-                if let Some(switches) = switches {
-                    let switches = Arc::clone(switches);
-                    self.plan.switched.push(((ty, index), switches));
-                }
-                let rest = advice.without(Advice::LIBRARY).with(Advice::OWN);
-                let advice = match self.plan.bound[place as usize].logical {
-                    Some(_) => rest.with(Advice::ALL), // its pieces have their hooks
-                    None => rest,
-                };
-                (Verdict::Weave(advice), Some(place))
-            }
-            (Verdict::Weave(advice), Some(switches)) => {
-                let Some(place) = self.bind_switched(method, advice, switches) else {
-                    return; // the job fails for it
-                };
-                self.plan.switched.push(((ty, index), Arc::clone(switches)));
-                let rest = advice.without(Advice::LIBRARY);
-                let advice = match self.plan.bound[place as usize].logical {
-                    // Its pieces have their hooks.
-                    Some(_) if self.plan.bound[place as usize].has_own_hooks() => {
-                        rest.with(Advice::ALL).with(Advice::OWN)
-                    }
-                    Some(_) => rest.with(Advice::ALL),
-                    None => rest.with(Advice::OWN),
-                };
-                (Verdict::Weave(advice), Some(place))
-            }
-            (Verdict::Weave(advice), None) if advice.has(Advice::OWN) => {
-                match self.bind(method, (advice, None), None) {
-                    Some(Some(place)) => (verdict, Some(place)),
-                    // Its aspects pass over it, but for what they record.
-                    Some(None) => match advice.without(Advice::OWN) {
-                        Advice(0) => (Verdict::Unmatched, None),
-                        advice => (Verdict::Weave(advice), None),
-                    },
-                    None => return, // the job fails for it
-                }
-            }
-            (Verdict::Weave(advice), None) if self.tells_texts(advice) => {
-                let Some(place) = self.bind_alike(method, (advice, None), None) else {
-                    return; // the job fails for it
-                };
-                (Verdict::Weave(advice.with(Advice::OWN)), Some(place))
-            }
-            (verdict, _) => (verdict, None),
-        };
-        let Some((_, matcher)) = &self.current else {
-            return;
+        let Some((verdict, bound)) = self.bound((ty, index), method, verdict, (switches, span))
+        else {
+            return; // the job fails for it
         };
         if self.explain && (has_calls || verdict != Verdict::Unmatched) {
-            let (mut taken, mut left) = (Vec::new(), Vec::new());
-            matcher.each_aspect(method, &mut |aspect, said| match said {
-                Ok(advice) if advice.only(self.hooks) != Advice::default() => taken.push(aspect),
-                _ => left.push(aspect),
-            });
-            let aspects = if taken.is_empty() { left } else { taken };
-            self.plan.meant.push(Meant { ty, index, aspects });
+            self.note_meant((ty, index), method);
         }
         match verdict {
             Verdict::Unmatched => {}

@@ -5,7 +5,7 @@ use crate::aspect::rules::nearest;
 use crate::error::{Error, Kind, Result};
 use crate::printable::printable;
 use crate::switches::{LEVEL_WORDS, Level, Switch};
-use crate::trace::collect::has_it_mapped;
+use crate::trace::consumer::has_it_mapped;
 use crate::trace::control::{
     Less, MODE_WORDS, MOST, Mode, Request, State, decided, is_after, may_wait, number_after,
     request_file, states,

@@ -174,6 +174,44 @@ pub(super) struct Reading<'a> {
     pub symbols: &'a [PathBuf],
 }
 
+impl DiffArgs {
+    fn options(&self, window: Window) -> Options {
+        Options {
+            min: self.min.unwrap_or(0),
+            thread: self.thread.clone(),
+            tree: self.flame.is_some(),
+            query: Query {
+                by: self.by.clone(),
+                conditions: self.conditions.clone(),
+                ..Query::default()
+            },
+            window,
+            roots: Roots::default(),
+            excludes: Excludes::default(),
+        }
+    }
+
+    /// Whether parts of the calls are compared. Of requests there are none: their spans lie on many threads.
+    fn takes_parts(&self) -> bool {
+        !(self.conditions.is_empty() && self.by.is_none())
+            || self.thread.is_some()
+            || self.min.is_some()
+            || self.from.is_some()
+            || self.until.is_some()
+    }
+}
+
+/// The traces of a side.
+fn named(one: &Option<PathBuf>, more: &[PathBuf], side: &str) -> Result<Vec<PathBuf>> {
+    let all: Vec<PathBuf> = one.iter().chain(more).cloned().collect();
+    match all.is_empty() {
+        true => Err(Error::usage(format!(
+            "no trace {side}: weave diff BEFORE AFTER"
+        ))),
+        false => Ok(all),
+    }
+}
+
 /// Writes the comparison.
 fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     if !(args.level > 0.0 && args.level < 1.0) {
@@ -187,15 +225,6 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
         until: args.until,
     };
     window.check()?;
-    let named = |one: &Option<PathBuf>, more: &[PathBuf], side: &str| {
-        let all: Vec<PathBuf> = one.iter().chain(more).cloned().collect();
-        match all.is_empty() {
-            true => Err(Error::usage(format!(
-                "no trace {side}: weave diff BEFORE AFTER"
-            ))),
-            false => Ok(all),
-        }
-    };
     let before = named(&args.before, &args.more_before, "before")?;
     let after = named(&args.after, &args.more_after, "after")?;
     if let Some(path) = &args.flame {
@@ -211,29 +240,11 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
         .map(|path| read_mapping(path))
         .collect::<Result<Vec<_>>>()?;
     let reading = Reading {
-        options: Options {
-            min: args.min.unwrap_or(0),
-            thread: args.thread.clone(),
-            tree: args.flame.is_some(),
-            query: Query {
-                by: args.by.clone(),
-                conditions: args.conditions.clone(),
-                ..Query::default()
-            },
-            window,
-            roots: Roots::default(),
-            excludes: Excludes::default(),
-        },
+        options: args.options(window),
         mappings: &mappings,
         symbols: &args.symbols,
     };
-    // Of requests there are no parts: their spans lie on many threads.
-    let has_parts = !(args.conditions.is_empty() && args.by.is_none())
-        || args.thread.is_some()
-        || args.min.is_some()
-        || args.from.is_some()
-        || args.until.is_some();
-    let requests = match has_parts {
+    let requests = match args.takes_parts() {
         true => None,
         false => Some(Compared::new(
             requests::side(&before, &reading)?,

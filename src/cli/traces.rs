@@ -4,7 +4,7 @@ use crate::error::{Error, Kind, Result};
 use crate::pipeline::{Files, maps_of};
 use crate::printable::printable;
 use crate::trace::Trace;
-use crate::trace::collect::{MappedFile, mapped};
+use crate::trace::consumer::{MappedFile, mapped};
 use crate::trace::file::{PACKED, peek};
 use std::path::{Path, PathBuf};
 

@@ -142,6 +142,17 @@ struct Found<'r, 'a> {
 }
 
 impl Found<'_, '_> {
+    fn show(&self, line: u32, each: EachPoint<'_>) {
+        each(&PointSite {
+            at: self.insn.pc,
+            kind: self.kind,
+            ty: self.ty,
+            name: self.name,
+            line,
+            details: self,
+        });
+    }
+
     /// Whether the object may not be initialised yet whose field is set.
     fn is_early(&self) -> std::result::Result<bool, Reason> {
         let reader = self.reader;
@@ -289,14 +300,34 @@ impl Reader<'_, '_> {
         allows: &dyn Fn(usize) -> bool,
         each: EachPoint<'_>,
     ) -> Result<()> {
-        let Reader { file, code, .. } = self;
-        if !allows(code.insns.len()) {
-            return Ok(());
-        }
-        let (initialised, made) = (OnceCell::new(), OnceCell::new());
-        let plain = |kind, insn| Found {
+        let walk = Walk {
             reader: self,
-            initialised: &initialised,
+            kinds,
+            allows,
+            initialised: OnceCell::new(),
+            made: OnceCell::new(),
+        };
+        if allows(self.code.insns.len()) && walk.places(each)? {
+            walk.instructions(each)?;
+        }
+        Ok(())
+    }
+}
+
+/// A walk over a method for its points. What shows some says whether more may be looked at.
+struct Walk<'w, 'a> {
+    reader: &'w Reader<'w, 'a>,
+    kinds: PointKinds,
+    allows: &'w dyn Fn(usize) -> bool,
+    initialised: OnceCell<std::result::Result<Vec<(u32, u32)>, Reason>>,
+    made: OnceCell<Vec<(u32, u32)>>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn found(&self, kind: PointKind, insn: Insn) -> Found<'_, 'a> {
+        Found {
+            reader: self.reader,
+            initialised: &self.initialised,
             kind,
             insn,
             ty: "",
@@ -304,20 +335,15 @@ impl Reader<'_, '_> {
             of: "",
             is_plain: true,
             refused: None,
-            made: &made,
-        };
-        let mut show = |found: Found<'_, '_>, line: u32| {
-            each(&PointSite {
-                at: found.insn.pc,
-                kind: found.kind,
-                ty: found.ty,
-                name: found.name,
-                line,
-                details: &found,
-            });
-        };
+            made: &self.made,
+        }
+    }
+
+    /// Shows the points of handlers and lines.
+    fn places(&self, each: EachPoint<'_>) -> Result<bool> {
+        let Reader { file, code, .. } = self.reader;
         let mut handlers = Vec::new();
-        if kinds.has(PointKind::Catch) {
+        if self.kinds.has(PointKind::Catch) {
             code.lists(|_, mut list| {
                 while let Some((ty, pc)) = list.next_handler()? {
                     handlers.push((pc, ty));
@@ -327,14 +353,13 @@ impl Reader<'_, '_> {
             handlers.sort_unstable();
             handlers.dedup();
         }
-        let lines = match kinds.has(PointKind::Line) {
+        let lines = match self.kinds.has(PointKind::Line) {
             true => debug_lines::lines(file.bytes, code)?,
             false => vec![],
         };
-        if !allows(8 * (handlers.len() + lines.len())) {
-            return Ok(());
+        if !(self.allows)(8 * (handlers.len() + lines.len())) {
+            return Ok(false);
         }
-        // Those of handlers and lines come first.
         let mut handlers = handlers.chunk_by(|a, b| a.0 == b.0).peekable();
         let mut lines = lines.chunk_by(|a, b| a.0 == b.0).peekable();
         let has_places = handlers.peek().is_some() || lines.peek().is_some();
@@ -350,23 +375,29 @@ impl Reader<'_, '_> {
             let same = same.unwrap_or_default();
             for ty in same.iter().filter_map(|handler| handler.1) {
                 let ty = file.type_name(ty)?;
-                if !allows(ty.len()) {
-                    return Ok(());
+                if !(self.allows)(ty.len()) {
+                    return Ok(false);
                 }
                 let found = Found {
                     ty: &ty,
                     is_plain: same.len() == 1,
-                    ..plain(PointKind::Catch, insn)
+                    ..self.found(PointKind::Catch, insn)
                 };
-                show(found, 0);
+                found.show(0, each);
             }
             let mut here = here.unwrap_or_default().to_vec();
             here.dedup();
             for (_, line) in here {
-                show(plain(PointKind::Line, insn), line);
+                self.found(PointKind::Line, insn).show(line, each);
             }
         }
-        let others = match self.is_constructor && kinds.has(PointKind::New) {
+        Ok(true)
+    }
+
+    /// Shows the points that are instructions.
+    fn instructions(&self, each: EachPoint<'_>) -> Result<()> {
+        let code = &self.reader.code;
+        let others = match self.reader.is_constructor && self.kinds.has(PointKind::New) {
             true => others_behind(code)?,
             false => Ok(vec![]),
         };
@@ -385,66 +416,82 @@ impl Reader<'_, '_> {
                     None => continue,
                 },
             };
-            if !kinds.has(kind) {
+            if !self.kinds.has(kind) {
                 continue;
             }
-            if kind == PointKind::New {
-                let (class, proto, name) = file.method(insn.index())?;
-                if file.string(name)? != b"<init>" {
-                    continue;
+            let found = self.found(kind, insn);
+            let goes_on = match kind {
+                PointKind::New => self.new_object(found, &others, each)?,
+                PointKind::FieldGet | PointKind::FieldSet => self.field(found, each)?,
+                PointKind::Throw => {
+                    let ty = THROWABLE;
+                    Found { ty, ..found }.show(0, each);
+                    true
                 }
-                // Another constructor may be called on this object.
-                let refused = match &others {
-                    Ok(behind) if behind.contains(&insn.end()) => continue,
-                    Err(reason) if [self.class.ty, self.class.superclass].contains(&class) => {
-                        Some(*reason)
-                    }
-                    _ => None,
-                };
-                let ty = file.type_name(class)?;
-                let mut of = String::new();
-                file.proto_descriptor(proto, &mut of)?;
-                if !allows(ty.len() + of.len()) {
-                    return Ok(());
+                _ => {
+                    found.show(0, each);
+                    true
                 }
-                let found = Found {
-                    ty: &ty,
-                    of: &of,
-                    refused,
-                    ..plain(kind, insn)
-                };
-                show(found, 0);
-            } else if kind.is_field() {
-                let no_field = || file.no("field", insn.index(), file.fields.len());
-                let row = file
-                    .fields
-                    .get(insn.index() as usize)
-                    .ok_or_else(no_field)?;
-                let ty = file.type_name(u16_at(row, 0).into())?;
-                let of = mutf8(file.descriptor(u16_at(row, 2).into())?);
-                let name = mutf8(file.string(u32_at(row, 4))?);
-                if !allows(ty.len() + of.len() + name.len()) {
-                    return Ok(());
-                }
-                let found = Found {
-                    ty: &ty,
-                    name: &name,
-                    of: &of,
-                    ..plain(kind, insn)
-                };
-                show(found, 0);
-            } else {
-                let ty = match kind {
-                    PointKind::Throw => THROWABLE,
-                    _ => "",
-                };
-                let found = Found {
-                    ty,
-                    ..plain(kind, insn)
-                };
-                show(found, 0);
+            };
+            if !goes_on {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// `others`: where calls of other constructors on the same object end.
+    fn new_object(
+        &self,
+        found: Found<'_, '_>,
+        others: &std::result::Result<Vec<u32>, Reason>,
+        each: EachPoint<'_>,
+    ) -> Result<bool> {
+        let Reader { file, class, .. } = self.reader;
+        let (owner, proto, name) = file.method(found.insn.index())?;
+        if file.string(name)? != b"<init>" {
+            return Ok(true);
+        }
+        // Another constructor may be called on this object.
+        let refused = match others {
+            Ok(behind) if behind.contains(&found.insn.end()) => return Ok(true),
+            Err(reason) if [class.ty, class.superclass].contains(&owner) => Some(*reason),
+            _ => None,
+        };
+        let ty = file.type_name(owner)?;
+        let mut of = String::new();
+        file.proto_descriptor(proto, &mut of)?;
+        if !(self.allows)(ty.len() + of.len()) {
+            return Ok(false);
+        }
+        let found = Found {
+            ty: &ty,
+            of: &of,
+            refused,
+            ..found
+        };
+        found.show(0, each);
+        Ok(true)
+    }
+
+    fn field(&self, found: Found<'_, '_>, each: EachPoint<'_>) -> Result<bool> {
+        let file = self.reader.file;
+        let index = found.insn.index();
+        let no_field = || file.no("field", index, file.fields.len());
+        let row = file.fields.get(index as usize).ok_or_else(no_field)?;
+        let ty = file.type_name(u16_at(row, 0).into())?;
+        let of = mutf8(file.descriptor(u16_at(row, 2).into())?);
+        let name = mutf8(file.string(u32_at(row, 4))?);
+        if !(self.allows)(ty.len() + of.len() + name.len()) {
+            return Ok(false);
+        }
+        let found = Found {
+            ty: &ty,
+            name: &name,
+            of: &of,
+            ..found
+        };
+        found.show(0, each);
+        Ok(true)
     }
 }

@@ -5,6 +5,8 @@
 //! of a branch are the backend's to grow: it calls [`Layout::grow`] and solves again until
 //! nothing changes. Growth is never taken back, so this ends.
 
+pub mod straight;
+
 use std::ops::Range;
 
 /// Where branches that meant an instruction land once code was put in front of it.

@@ -1,6 +1,6 @@
 //! AspectJ's `aop.xml`: concrete aspects with pointcuts, and what the weaver includes and excludes.
 
-use super::draft::{Point, Table};
+use super::draft::{Draft, Point, Table};
 use super::xml::{self, Tag};
 use super::{Sink, Wrong, pointcut};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,70 +22,13 @@ struct Invoked {
 }
 
 pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
-    let mut path: Vec<&str> = Vec::new();
-    let mut aspect = String::new();
-    let mut pointcuts = Vec::new();
-    let mut include = Vec::new();
-    let mut exclude = Vec::new();
     let tags = xml::tags(text)?;
-    for tag in &tags {
-        if tag.opens {
-            match (path.last().copied(), tag.name) {
-                (Some("aspects"), "concrete-aspect") => {
-                    aspect = tag.attribute("name").unwrap_or_default().to_owned();
-                    if tag.closes {
-                        sink.lost(tag.line, format!("aspect {aspect} has no pointcut here"));
-                    }
-                }
-                (Some("aspects"), "aspect") => {
-                    let name = tag.attribute("name").unwrap_or("without a name");
-                    let text = format!("aspect {name}: its pointcuts are in its code");
-                    sink.lost(tag.line, text);
-                }
-                (Some("concrete-aspect"), "pointcut") => pointcuts.push(named(tag, &aspect)),
-                (Some("concrete-aspect"), name @ ("before" | "after" | "around")) => {
-                    let text = |key| expression(tag.attribute(key));
-                    let invoked = Invoked {
-                        class: text("invokeClass"),
-                        method: text("invokeMethod"),
-                    };
-                    pointcuts.push(Named {
-                        name: name.to_owned(),
-                        expression: text("pointcut"),
-                        advice: Some((
-                            match name {
-                                "before" => "before",
-                                "after" => "after",
-                                _ => "around",
-                            },
-                            invoked,
-                        )),
-                        ..named(tag, &aspect)
-                    });
-                }
-                (Some("weaver"), "include") => within(tag, &mut include, sink),
-                (Some("weaver"), "exclude") => within(tag, &mut exclude, sink),
-                (Some("aspects"), "include" | "exclude") => {
-                    let text = format!("`{}` chooses among aspects of other files", tag.name);
-                    sink.told(tag.line, text);
-                }
-                (Some("concrete-aspect"), other) => {
-                    sink.lost(tag.line, format!("`{other}` cannot be said by a rule"));
-                }
-                _ => {}
-            }
-        }
-        match (tag.opens, tag.closes) {
-            (true, false) => path.push(tag.name),
-            (false, true) if path.pop() != Some(tag.name) => {
-                return Err(Wrong {
-                    line: tag.line,
-                    what: format!("</{}> closes no element", tag.name),
-                });
-            }
-            _ => {}
-        }
-    }
+    let Declared {
+        pointcuts,
+        include,
+        exclude,
+        ..
+    } = declared(&tags, sink)?;
     if tags.iter().all(|tag| tag.name != "aspectj") {
         sink.lost(1, "there is no <aspectj> element");
     }
@@ -124,28 +67,8 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
             draft.line = pointcut.line;
             draft.excludes.extend(leaves.iter().cloned());
             if let Some((element, invoked)) = &pointcut.advice {
-                match hooks(element, invoked, &one.bound, draft.at.as_ref()) {
-                    Ok(hooks) => {
-                        draft.hooks = hooks;
-                        let class = &invoked.class;
-                        let text = format!(
-                            "`{class}` is looked for in what is woven, and in what a `[[library]]` names"
-                        );
-                        sink.told(pointcut.line, text);
-                    }
-                    Err(why) if draft.at.as_ref().is_some_and(|point| !point.is_call()) => {
-                        let text =
-                            format!("the method that `{element}` calls stays behind ({why})");
-                        sink.told(pointcut.line, text);
-                    }
-                    Err(why) => {
-                        let text = format!(
-                            "the method that `{element}` calls stays behind ({why}): calls are recorded instead"
-                        );
-                        sink.told(pointcut.line, text);
-                        draft.advice = advice(element);
-                    }
-                }
+                let told = advised(element, invoked, &one.bound, &mut draft);
+                sink.told(pointcut.line, told);
             }
             let is_point = draft.at.as_ref().is_some_and(|point| !point.is_call());
             if is_point && draft.hooks.is_empty() {
@@ -157,6 +80,112 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
         }
     }
     Ok(())
+}
+
+/// What a file declares.
+#[derive(Default)]
+struct Declared {
+    /// The name of the aspect that is read.
+    aspect: String,
+    pointcuts: Vec<Named>,
+    include: Vec<Table>,
+    exclude: Vec<Table>,
+}
+
+fn declared(tags: &[Tag], sink: &mut Sink) -> Result<Declared, Wrong> {
+    let mut path: Vec<&str> = Vec::new();
+    let mut declared = Declared::default();
+    for tag in tags {
+        if tag.opens {
+            declared.element(path.last().copied(), tag, sink);
+        }
+        match (tag.opens, tag.closes) {
+            (true, false) => path.push(tag.name),
+            (false, true) if path.pop() != Some(tag.name) => {
+                return Err(Wrong {
+                    line: tag.line,
+                    what: format!("</{}> closes no element", tag.name),
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(declared)
+}
+
+impl Declared {
+    fn element(&mut self, parent: Option<&str>, tag: &Tag, sink: &mut Sink) {
+        match (parent, tag.name) {
+            (Some("aspects"), "concrete-aspect") => {
+                self.aspect = tag.attribute("name").unwrap_or_default().to_owned();
+                if tag.closes {
+                    let text = format!("aspect {} has no pointcut here", self.aspect);
+                    sink.lost(tag.line, text);
+                }
+            }
+            (Some("aspects"), "aspect") => {
+                let name = tag.attribute("name").unwrap_or("without a name");
+                let text = format!("aspect {name}: its pointcuts are in its code");
+                sink.lost(tag.line, text);
+            }
+            (Some("concrete-aspect"), "pointcut") => self.pointcuts.push(named(tag, &self.aspect)),
+            (Some("concrete-aspect"), name @ ("before" | "after" | "around")) => {
+                let text = |key| expression(tag.attribute(key));
+                let invoked = Invoked {
+                    class: text("invokeClass"),
+                    method: text("invokeMethod"),
+                };
+                let element = match name {
+                    "before" => "before",
+                    "after" => "after",
+                    _ => "around",
+                };
+                self.pointcuts.push(Named {
+                    name: name.to_owned(),
+                    expression: text("pointcut"),
+                    advice: Some((element, invoked)),
+                    ..named(tag, &self.aspect)
+                });
+            }
+            (Some("weaver"), "include") => within(tag, &mut self.include, sink),
+            (Some("weaver"), "exclude") => within(tag, &mut self.exclude, sink),
+            (Some("aspects"), "include" | "exclude") => {
+                let text = format!("`{}` chooses among aspects of other files", tag.name);
+                sink.told(tag.line, text);
+            }
+            (Some("concrete-aspect"), other) => {
+                sink.lost(tag.line, format!("`{other}` cannot be said by a rule"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Gives a rule the hooks that advice in XML is, or has it record calls; what is told of that.
+fn advised(
+    element: &str,
+    invoked: &Invoked,
+    bound: &BTreeMap<String, String>,
+    draft: &mut Draft,
+) -> String {
+    match hooks(element, invoked, bound, draft.at.as_ref()) {
+        Ok(hooks) => {
+            draft.hooks = hooks;
+            format!(
+                "`{}` is looked for in what is woven, and in what a `[[library]]` names",
+                invoked.class
+            )
+        }
+        Err(why) if draft.at.as_ref().is_some_and(|point| !point.is_call()) => {
+            format!("the method that `{element}` calls stays behind ({why})")
+        }
+        Err(why) => {
+            draft.advice = advice(element);
+            format!(
+                "the method that `{element}` calls stays behind ({why}): calls are recorded instead"
+            )
+        }
+    }
 }
 
 /// A pointcut's attributes.

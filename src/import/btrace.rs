@@ -511,124 +511,175 @@ fn probe(
     line: u32,
     sink: &mut Sink,
 ) {
-    let mut class = None;
-    let mut method = None;
-    let mut signature = None;
-    let mut place = Location::Method("enter");
-    let mut level = None;
     let sample = handler.sampled.map(sampled);
     if let Some(Err(why)) = sample {
         sink.told(line, format!("`@Sampled` is left out: {why}"));
     }
     let mut sample = sample.and_then(Result::ok).flatten();
-    for (key, value) in arguments(text) {
-        match key {
-            "location" => match location(value) {
-                Some(found) => place = found,
-                None => {
-                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls, fields, new objects, exceptions, lines and locks"));
-                    return;
-                }
-            },
-            "clazz" | "method" | "type" => {
-                let Some(value) = content(value) else {
-                    sink.lost(line, format!("`{key} = {value}` is not a plain text"));
-                    return;
-                };
-                match key {
-                    "clazz" => class = Some(value),
-                    "method" => method = Some(value),
-                    _ => signature = Some(value),
-                }
-            }
-            "enableAt" => level = Some(level_of(value)),
-            "exactTypeMatch" => sink.told(line, "`exactTypeMatch` is left out"),
-            _ => sink.lost(line, format!("`{key}` cannot be said")),
-        }
-    }
-    let Some(class) = class else {
-        sink.lost(line, "@OnMethod without `clazz`");
+    let Some(mut asked) = Asked::of(text, line, sink) else {
         return;
     };
-    let (type_key, type_pattern) = match class.strip_prefix('+') {
-        Some(base) => pattern("extends", base),
-        None => pattern("type", &class),
+    let Some(table) = asked.matches(handler, imports, line, sink) else {
+        return;
     };
-    let mut table = Table::of(type_key, type_pattern);
-    // btrace finds a line in any method of the class, whatever the script says.
-    let is_line = matches!(place, Location::Point { kind: "line", .. });
-    if let Some(method) = method.filter(|method| !method.is_empty() && !is_line) {
-        let name = if method == "#" { handler.name } else { &method };
-        let (key, name) = pattern("method", name);
-        if table.has(key) {
-            sink.lost(line, "annotations of a type and of a method at once");
-            return;
-        }
-        table = table.with(key, name);
-    }
-    if table.has("annotation") {
-        sink.told(
-            line,
-            "`annotation` is that of the method or of its type: the rule may take more",
-        );
-    }
-    if let Some(signature) = signature.filter(|s| !s.trim().is_empty()) {
-        let parts = signature
-            .split_once('(')
-            .and_then(|(returns, rest)| Some((returns.trim(), rest.trim().strip_suffix(')')?)));
-        let Some((returns, params)) = parts else {
-            sink.lost(line, format!("`type = \"{signature}\"` is no signature"));
-            return;
-        };
-        if !returns.is_empty() {
-            table = table.with("returns", returns);
-        }
-        table = table.with("params", params.trim());
-    } else if matches!(place, Location::Method("enter" | "exit")) {
-        // Where it throws, the handler's parameter is the exception; at a call, they are that one's.
-        let of = |ty: &str| pattern_of(ty, imports);
-        let returned = handler.returned.as_ref().map(|(ty, _)| of(ty));
-        let is_exit = matches!(place, Location::Method("exit"));
-        if let Some(returns) = returned.filter(|ty| ty != "*" && is_exit) {
-            let returns = match returns.as_str() {
-                "Void" | "java.lang.Void" => "void".to_owned(),
-                _ => returns,
-            };
-            table = table.with("returns", returns);
-        }
-        if let Some(params) = handler.declared(imports) {
-            table = table.with_list("params", params);
-        }
-    }
     let mut draft = Draft {
         name: handler.name.to_owned(),
         line,
         matches: vec![table],
-        record: handler.values(&place),
+        record: handler.values(&asked.place),
         ..Draft::default()
     };
-    match place {
-        // A value of the start belongs to the record of the start, and a duration to both.
-        Location::Method(advice) => {
-            let is_split = advice != "enter" && (handler.is_timed || takes_start(&draft));
-            if let Some(level) = level.take() {
-                draft.level = Some(level);
-                if level == "debug" {
-                    sink.told(line, "it is off until `weave control --level debug`");
-                }
-            }
-            draft.sample = sample.take();
-            match is_split || draft.level.is_some() || draft.sample.is_some() {
-                true => sink.told(line, "calls are recorded from their beginning to their end"),
-                false => draft.advice = vec![advice],
+    let place = asked.place;
+    // A value of the start belongs to the record of the start, and a duration to both.
+    if let Location::Method(advice) = place {
+        let is_split = advice != "enter" && (handler.is_timed || takes_start(&draft));
+        if let Some(level) = asked.level.take() {
+            draft.level = Some(level);
+            if level == "debug" {
+                sink.told(line, "it is off until `weave control --level debug`");
             }
         }
-        Location::Call { ty, method, .. } => {
-            let Some(call) = called(ty.as_deref(), method.as_deref(), handler, imports) else {
-                let text = "calls are named by type and method, and not by annotations or subtypes";
-                sink.lost(line, text);
-                return;
+        draft.sample = sample.take();
+        match is_split || draft.level.is_some() || draft.sample.is_some() {
+            true => sink.told(line, "calls are recorded from their beginning to their end"),
+            false => draft.advice = vec![advice],
+        }
+    } else if let Err(why) = at_point(place, (handler, script), imports, (&mut draft, sink)) {
+        sink.lost(line, why);
+        return;
+    }
+    if asked.level.is_some() {
+        let text = "`enableAt` is left out: hooks at points and recorded calls have no level";
+        sink.told(line, text);
+    }
+    if sample.is_some() {
+        let text = "`@Sampled` is left out: hooks at points and recorded calls are not sampled";
+        sink.told(line, text);
+    }
+    sink.drafts.push(draft);
+}
+
+/// What `@OnMethod` asks for.
+struct Asked {
+    class: String,
+    method: Option<String>,
+    signature: Option<String>,
+    place: Location,
+    level: Option<&'static str>,
+}
+
+impl Asked {
+    /// `None`: no rule can say it, and the sink knows why.
+    fn of(text: &str, line: u32, sink: &mut Sink) -> Option<Asked> {
+        let mut class = None;
+        let mut method = None;
+        let mut signature = None;
+        let mut place = Location::Method("enter");
+        let mut level = None;
+        for (key, value) in arguments(text) {
+            match key {
+                "location" => match location(value) {
+                    Some(found) => place = found,
+                    None => {
+                        sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls, fields, new objects, exceptions, lines and locks"));
+                        return None;
+                    }
+                },
+                "clazz" | "method" | "type" => {
+                    let Some(value) = content(value) else {
+                        sink.lost(line, format!("`{key} = {value}` is not a plain text"));
+                        return None;
+                    };
+                    match key {
+                        "clazz" => class = Some(value),
+                        "method" => method = Some(value),
+                        _ => signature = Some(value),
+                    }
+                }
+                "enableAt" => level = Some(level_of(value)),
+                "exactTypeMatch" => sink.told(line, "`exactTypeMatch` is left out"),
+                _ => sink.lost(line, format!("`{key}` cannot be said")),
+            }
+        }
+        let Some(class) = class else {
+            sink.lost(line, "@OnMethod without `clazz`");
+            return None;
+        };
+        Some(Asked {
+            class,
+            method,
+            signature,
+            place,
+            level,
+        })
+    }
+
+    /// The methods that a rule has to match. `None`: none can say it, and the sink knows why.
+    fn matches(
+        &self,
+        handler: &Handler<'_>,
+        imports: &BTreeMap<&str, &str>,
+        line: u32,
+        sink: &mut Sink,
+    ) -> Option<Table> {
+        let (type_key, type_pattern) = match self.class.strip_prefix('+') {
+            Some(base) => pattern("extends", base),
+            None => pattern("type", &self.class),
+        };
+        let mut table = Table::of(type_key, type_pattern);
+        // btrace finds a line in any method of the class, whatever the script says.
+        let is_line = matches!(self.place, Location::Point { kind: "line", .. });
+        let method = self.method.as_ref();
+        if let Some(method) = method.filter(|method| !method.is_empty() && !is_line) {
+            let name = if method == "#" { handler.name } else { method };
+            let (key, name) = pattern("method", name);
+            if table.has(key) {
+                sink.lost(line, "annotations of a type and of a method at once");
+                return None;
+            }
+            table = table.with(key, name);
+        }
+        if table.has("annotation") {
+            let text = "`annotation` is that of the method or of its type: the rule may take more";
+            sink.told(line, text);
+        }
+        let signature = self.signature.as_ref().filter(|s| !s.trim().is_empty());
+        if let Some(signature) = signature {
+            let parts = signature
+                .split_once('(')
+                .and_then(|(returns, rest)| Some((returns.trim(), rest.trim().strip_suffix(')')?)));
+            let Some((returns, params)) = parts else {
+                sink.lost(line, format!("`type = \"{signature}\"` is no signature"));
+                return None;
             };
+            if !returns.is_empty() {
+                table = table.with("returns", returns);
+            }
+            return Some(table.with("params", params.trim()));
+        }
+        Some(match self.place {
+            Location::Method(advice @ ("enter" | "exit")) => {
+                handler.matches(advice == "exit", imports, table)
+            }
+            // Where it throws, the handler's parameter is the exception; at a call, they are that one's.
+            _ => table,
+        })
+    }
+}
+
+/// A hook at a call or at another point inside of the methods; the error is why there can be none.
+fn at_point(
+    place: Location,
+    (handler, script): (&Handler<'_>, &str),
+    imports: &BTreeMap<&str, &str>,
+    (draft, sink): (&mut Draft, &mut Sink),
+) -> Result<(), String> {
+    let line = draft.line;
+    match place {
+        Location::Method(_) => {}
+        Location::Call { ty, method, .. } => {
+            let call = called(ty.as_deref(), method.as_deref(), handler, imports)
+                .ok_or("calls are named by type and method, and not by annotations or subtypes")?;
             if handler.this.is_some() {
                 sink.told(line, "at a call, the object that makes it is left out");
             }
@@ -641,22 +692,9 @@ fn probe(
             line: number,
             is_after,
         } => {
-            let point = pointed(
-                kind,
-                ty.as_deref(),
-                field.as_deref(),
-                number,
-                handler,
-                imports,
-            );
-            let called = point.and_then(|point| Ok((point, handler.called_at(kind, is_after)?)));
-            let (point, operands) = match called {
-                Ok(found) => found,
-                Err(why) => {
-                    sink.lost(line, why);
-                    return;
-                }
-            };
+            let (ty, field) = (ty.as_deref(), field.as_deref());
+            let point = pointed(kind, ty, field, number, handler, imports)?;
+            let operands = handler.called_at(kind, is_after)?;
             let key = if is_after { "after" } else { "before" };
             let call = format!("{script}.{}({operands})", handler.name);
             sink.told(line, format!("`{script}` is called as it is: it is looked for in what is woven, and in what a `[[library]]` names"));
@@ -664,19 +702,7 @@ fn probe(
             draft.hooks = vec![(key, call)];
         }
     }
-    if level.is_some() {
-        sink.told(
-            line,
-            "`enableAt` is left out: hooks at points and recorded calls have no level",
-        );
-    }
-    if sample.is_some() {
-        sink.told(
-            line,
-            "`@Sampled` is left out: hooks at points and recorded calls are not sampled",
-        );
-    }
-    sink.drafts.push(draft);
+    Ok(())
 }
 
 /// What `@Sampled` says as a rule does, if it samples at all. Its mean is one of so many calls, or so many nanoseconds from one to the next.
@@ -802,6 +828,23 @@ fn called(
 }
 
 impl Handler<'_> {
+    /// The methods whose results and parameters are those that it declares.
+    fn matches(&self, at_exit: bool, imports: &BTreeMap<&str, &str>, table: Table) -> Table {
+        let mut table = table;
+        let returned = (self.returned.as_ref()).map(|(ty, _)| pattern_of(ty, imports));
+        if let Some(returns) = returned.filter(|ty| ty != "*" && at_exit) {
+            let returns = match returns.as_str() {
+                "Void" | "java.lang.Void" => "void".to_owned(),
+                _ => returns,
+            };
+            table = table.with("returns", returns);
+        }
+        match self.declared(imports) {
+            Some(params) => table.with_list("params", params),
+            None => table,
+        }
+    }
+
     /// The operands with which it is called at a point.
     fn called_at(&self, kind: &str, is_after: bool) -> Result<String, String> {
         let mut operands = Vec::new();

@@ -1,5 +1,6 @@
 //! The instruction set (JVMS 6.5): lengths, stack effects, and a walk over code.
 
+use crate::edit::straight;
 use crate::error::{Error, Result};
 
 /// Opcodes that the weaver names.
@@ -297,11 +298,8 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
 
 /// Whether code takes no longer than it is: no call, no array, no monitor, no way back. Code that cannot be read is not.
 pub fn is_straight_line(code: &[u8]) -> bool {
-    let mut pc = 0;
-    while (pc as usize) < code.len() {
-        let Ok(insn) = at(code, pc) else {
-            return false;
-        };
+    straight::is_straight_line(code.len(), |pc| {
+        let insn = at(code, pc).ok()?;
         let mut back = matches!(
             insn.opcode,
             op::INVOKEVIRTUAL
@@ -315,24 +313,15 @@ pub fn is_straight_line(code: &[u8]) -> bool {
                     | op::JSR_W
                     | op::RET
         );
-        let walked = match insn.form {
-            Form::Branch | Form::WideBranch => {
-                branch_target(code, insn).map(|target| back |= target <= pc)
-            }
-            Form::Switch => switch_targets(code, insn, |target| back |= target <= pc),
-            Form::Wide => {
-                back = code.get(pc as usize + 1) == Some(&op::RET);
-                Ok(())
-            }
-            Form::Invalid => return false,
-            _ => Ok(()),
-        };
-        if back || walked.is_err() {
-            return false;
+        match insn.form {
+            Form::Branch | Form::WideBranch => back |= branch_target(code, insn).ok()? <= pc,
+            Form::Switch => switch_targets(code, insn, |target| back |= target <= pc).ok()?,
+            Form::Wide => back = code.get(pc as usize + 1) == Some(&op::RET),
+            Form::Invalid => return None,
+            _ => {}
         }
-        pc += insn.len;
-    }
-    !code.is_empty()
+        (!back).then_some(pc + insn.len)
+    })
 }
 
 /// How much larger a switch becomes when it moves: its padding (0 to 3 bytes) changes.

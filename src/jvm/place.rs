@@ -310,15 +310,8 @@ impl Saved {
         }
     }
 
-    fn needed(placed: &Placed) -> impl Iterator<Item = usize> + '_ {
-        placed.passed.iter().filter_map(|passed| match passed {
-            Passed::Stack(n) => Some(usize::from(*n)),
-            _ => None,
-        })
-    }
-
     fn is_top(&self, placed: &Placed) -> bool {
-        Saved::needed(placed).eq([self.kinds.len().wrapping_sub(1)]) && self.from == usize::MAX
+        placed.values().eq([self.kinds.len().wrapping_sub(1)]) && self.from == usize::MAX
     }
 
     fn dup(&self, out: &mut Snippet) {
@@ -334,7 +327,7 @@ impl Saved {
 
     /// Keeps what a call needs.
     fn save(&mut self, placed: &Placed, out: &mut Snippet) {
-        let Some(from) = Saved::needed(placed).min().filter(|&from| from < self.from) else {
+        let Some(from) = placed.values_to_keep(self.from) else {
             return;
         };
         for n in (from..self.kinds.len()).rev() {
@@ -357,7 +350,7 @@ impl Saved {
     }
 
     fn load(&self, placed: &Placed, out: &mut Snippet) {
-        for n in Saved::needed(placed) {
+        for n in placed.values() {
             out.load(self.kinds[n], self.slot(n));
         }
     }

@@ -162,6 +162,17 @@ struct Found<'r, 'a> {
 }
 
 impl Found<'_, '_> {
+    fn show(&self, line: u32, each: EachPoint<'_>) {
+        each(&PointSite {
+            at: self.at,
+            kind: self.kind,
+            ty: self.ty,
+            name: self.name,
+            line,
+            details: self,
+        });
+    }
+
     /// Whether the object may not be initialised yet whose field is set.
     fn is_early(&self) -> std::result::Result<bool, Reason> {
         let Reader {
@@ -301,26 +312,6 @@ pub fn each_point(
         code,
         initialisation: OnceCell::new(),
     };
-    let mut show = |found: Found<'_, '_>, line: u32| {
-        each(&PointSite {
-            at: found.at,
-            kind: found.kind,
-            ty: found.ty,
-            name: found.name,
-            line,
-            details: &found,
-        });
-    };
-    let plain = |kind, at| Found {
-        reader: &reader,
-        kind,
-        at,
-        opcode: op::NOP,
-        ty: "",
-        name: "",
-        descriptor: "",
-        is_plain: true,
-    };
     let begins = begins(&code)?;
     let is_insn = |pc: u32| begins.get(pc as usize).is_some_and(|begins| *begins);
     if kinds.has(PointKind::Catch) {
@@ -336,76 +327,97 @@ pub fn each_point(
                 let found = Found {
                     ty: &ty,
                     is_plain: same.len() == 1,
-                    ..plain(PointKind::Catch, pc)
+                    ..reader.found(PointKind::Catch, pc)
                 };
-                show(found, 0);
+                found.show(0, each);
             }
         }
     }
     if kinds.has(PointKind::Line) {
         for (pc, line) in lines(class, &code)? {
             if is_insn(pc) {
-                show(plain(PointKind::Line, pc), line);
+                reader.found(PointKind::Line, pc).show(line, each);
             }
         }
     }
-    let made = match kinds.has(PointKind::New) {
-        true => new_objects(class, &code)?,
-        false => vec![],
-    };
-    let mut pc = 0;
-    while (pc as usize) < code.insns.len() {
-        let insn = insn::at(code.insns, pc)?;
-        let kind = match insn.opcode {
-            op::GETSTATIC | op::GETFIELD => PointKind::FieldGet,
-            op::PUTSTATIC | op::PUTFIELD => PointKind::FieldSet,
-            op::INVOKESPECIAL => PointKind::New,
-            op::ATHROW => PointKind::Throw,
-            op::MONITORENTER => PointKind::MonitorEnter,
-            op::MONITOREXIT => PointKind::MonitorExit,
-            _ => PointKind::Call,
-        };
-        let at = pc as usize;
-        pc += insn.len;
-        if kind == PointKind::Call || !kinds.has(kind) {
-            continue;
+    reader.instructions(kinds, each)
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn found(&self, kind: PointKind, at: u32) -> Found<'_, 'a> {
+        Found {
+            reader: self,
+            kind,
+            at,
+            opcode: op::NOP,
+            ty: "",
+            name: "",
+            descriptor: "",
+            is_plain: true,
         }
-        let found = Found {
-            opcode: insn.opcode,
-            ..plain(kind, insn.pc)
+    }
+
+    /// Shows the points that are instructions.
+    fn instructions(&self, kinds: PointKinds, each: EachPoint<'_>) -> Result<()> {
+        let insns = self.code.insns;
+        let made = match kinds.has(PointKind::New) {
+            true => new_objects(self.class, &self.code)?,
+            false => vec![],
         };
-        if kind == PointKind::Throw {
-            let found = Found {
-                ty: THROWABLE,
-                ..found
+        let mut pc = 0;
+        while (pc as usize) < insns.len() {
+            let insn = insn::at(insns, pc)?;
+            pc += insn.len;
+            let kind = match insn.opcode {
+                op::GETSTATIC | op::GETFIELD => PointKind::FieldGet,
+                op::PUTSTATIC | op::PUTFIELD => PointKind::FieldSet,
+                op::INVOKESPECIAL => PointKind::New,
+                op::ATHROW => PointKind::Throw,
+                op::MONITORENTER => PointKind::MonitorEnter,
+                op::MONITOREXIT => PointKind::MonitorExit,
+                _ => continue,
             };
-            show(found, 0);
-            continue;
+            if !kinds.has(kind) {
+                continue;
+            }
+            let found = Found {
+                opcode: insn.opcode,
+                ..self.found(kind, insn.pc)
+            };
+            match kind {
+                PointKind::Throw => {
+                    let ty = THROWABLE;
+                    Found { ty, ..found }.show(0, each);
+                }
+                PointKind::FieldGet | PointKind::FieldSet => self.member(found, each)?,
+                PointKind::New => {
+                    if let Ok(place) = made.binary_search_by_key(&insn.pc, |made| made.called) {
+                        let is_plain = made[place].is_plain;
+                        self.member(Found { is_plain, ..found }, each)?;
+                    }
+                }
+                _ => found.show(0, each),
+            }
         }
-        if !kind.is_field() && kind != PointKind::New {
-            show(found, 0);
-            continue;
-        }
-        let made = (made.binary_search_by_key(&insn.pc, |made| made.called))
-            .ok()
-            .map(|place| made[place]);
-        if kind == PointKind::New && made.is_none() {
-            continue;
-        }
-        let index = u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]);
-        let (owner, name, descriptor) = class.pool.member(index)?;
-        let owner: Cow<'_, str> = mutf8(class.pool.class_name(owner)?);
+        Ok(())
+    }
+
+    /// Shows a point that is an instruction with a member.
+    fn member(&self, found: Found<'_, '_>, each: EachPoint<'_>) -> Result<()> {
+        let at = found.at as usize;
+        let index = u16::from_be_bytes([self.code.insns[at + 1], self.code.insns[at + 2]]);
+        let (owner, name, descriptor) = self.class.pool.member(index)?;
+        let owner: Cow<'_, str> = mutf8(self.class.pool.class_name(owner)?);
         let (name, descriptor) = (mutf8(name), mutf8(descriptor));
         let found = Found {
             ty: &owner,
             name: &name,
             descriptor: &descriptor,
-            is_plain: made.is_none_or(|made| made.is_plain),
             ..found
         };
-        show(found, 0);
+        found.show(0, each);
+        Ok(())
     }
-    Ok(())
 }
 
 /// Where instructions begin.

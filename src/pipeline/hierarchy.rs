@@ -96,15 +96,8 @@ impl Wanted {
     }
 }
 
-/// Reads the input, then the references; of two types of one name the first counts. Hooks are looked for in the libraries
-/// before that.
-pub(crate) fn build(
-    matcher: &Matcher,
-    input: &Path,
-    references: &[PathBuf],
-) -> Result<(Hierarchy, Catalogs)> {
-    let mut hierarchy = Hierarchy::default();
-    let mut catalogs = Catalogs::default();
+/// What is looked for in the input, the libraries and the references.
+fn wanted(matcher: &Matcher) -> Wanted {
     let own = matcher.hook_types();
     let values = VALUES
         .into_iter()
@@ -115,37 +108,60 @@ pub(crate) fn build(
     let queued = QUEUED.into_iter().filter(|_| matcher.has_queues());
     let handover = handover.chain(queued);
     let library = values.chain(switched).chain(spans).chain(handover);
-    let wanted = Wanted {
+    Wanted {
         types: (own.chain(library)).flat_map(spellings).collect(),
         all: matcher.has_points(),
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),
-    };
-    let mut structs = Structs::default();
-    let mut add = |found: Found, is_library: bool| {
-        for (name, by_ref_like) in found.structs {
+    }
+}
+
+impl Found {
+    /// Adds what was found; of two types of one name the first counts.
+    fn join(
+        self,
+        (hierarchy, catalogs, structs): (&mut Hierarchy, &mut Catalogs, &mut Structs),
+        is_library: bool,
+    ) {
+        for (name, by_ref_like) in self.structs {
             structs.add(name, by_ref_like);
         }
-        found.hidden.into_iter().for_each(|name| structs.hide(name));
-        hierarchy.defined_hidden.extend(found.defined_hidden);
-        for (name, supertypes) in found.supertypes {
+        self.hidden.into_iter().for_each(|name| structs.hide(name));
+        hierarchy.defined_hidden.extend(self.defined_hidden);
+        for (name, supertypes) in self.supertypes {
             if is_library {
                 catalogs.add_library_type(&name);
             }
             hierarchy.supertypes.entry(name).or_insert(supertypes);
         }
-        for (code, name, ty) in found.hooks {
+        for (code, name, ty) in self.hooks {
             catalogs.add(code, name, ty);
         }
-        for (code, name, ty) in found.declared {
+        for (code, name, ty) in self.declared {
             catalogs.declare(code, name, ty);
         }
-        for (code, name, ty) in found.members {
+        for (code, name, ty) in self.members {
             catalogs.add_members(code, name, ty);
         }
-        for (code, name, ty) in found.interfaces {
+        for (code, name, ty) in self.interfaces {
             catalogs.add_interface(code, name, ty);
         }
+    }
+}
+
+/// Reads the input, then the references; of two types of one name the first counts. Hooks are looked for in the libraries
+/// before that.
+pub(crate) fn build(
+    matcher: &Matcher,
+    input: &Path,
+    references: &[PathBuf],
+) -> Result<(Hierarchy, Catalogs)> {
+    let mut hierarchy = Hierarchy::default();
+    let mut catalogs = Catalogs::default();
+    let wanted = wanted(matcher);
+    let mut structs = Structs::default();
+    let mut add = |found: Found, is_library: bool| {
+        found.join((&mut hierarchy, &mut catalogs, &mut structs), is_library);
     };
     if wanted.types.iter().any(|name| is_of_runtime(name)) {
         for library in [embedded::JAR, embedded::DEX, embedded::DLL] {

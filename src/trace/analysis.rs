@@ -466,6 +466,33 @@ impl Sums {
     }
 }
 
+/// Says what of a trace could not be taken as it is.
+fn note_losses(sum: &Tally, left_out: u64, notes: &mut Notes) {
+    for (n, noun, what) in [
+        (sum.unopened, "exit", "without an enter, skipped"),
+        (
+            sum.unclosed,
+            "call",
+            "without an exit, closed with the call around",
+        ),
+        (sum.too_deep, "call", "too deep, left out"),
+        (
+            sum.overtaken,
+            "segment",
+            "overwritten by the process while the report read the trace",
+        ),
+        (
+            left_out,
+            "record",
+            "of too many logical calls at once, left out",
+        ),
+    ] {
+        if n > 0 {
+            notes.add_loss(|| format!("{} {what}", counted(n, noun)));
+        }
+    }
+}
+
 /// What to say of methods of which only some calls are recorded.
 fn estimates<'s>(
     sampled: impl Iterator<Item = &'s Sampled>,
@@ -622,29 +649,26 @@ impl Analyzer {
         }
         let left_out = self.sums.finish_logical(self.options.min);
         let part = self.sums.part;
-        for (n, noun, what) in [
-            (sum.unopened, "exit", "without an enter, skipped"),
-            (
-                sum.unclosed,
-                "call",
-                "without an exit, closed with the call around",
-            ),
-            (sum.too_deep, "call", "too deep, left out"),
-            (
-                sum.overtaken,
-                "segment",
-                "overwritten by the process while the report read the trace",
-            ),
-            (
-                left_out,
-                "record",
-                "of too many logical calls at once, left out",
-            ),
-        ] {
-            if n > 0 {
-                notes.add_loss(|| format!("{} {what}", counted(n, noun)));
-            }
-        }
+        note_losses(&sum, left_out, &mut notes);
+        self.note_rest(trace, &mut notes);
+        let missing = trace.threads().iter().map(|t| t.missing);
+        self.processes.push(Process {
+            file: trace.name().to_owned(),
+            header: trace.header().clone(),
+            end,
+            part: (self.options.window.is_bounded()).then_some(part),
+            threads: trace.threads().len() as u64,
+            records: trace.records(),
+            lost: trace.header().lost.max(sum.lost),
+            metrics: metrics::series(&within(trace, part)),
+            artifacts: artifacts(trace),
+            missing: missing.fold(sum.overtaken, u64::saturating_add),
+            notes,
+        });
+    }
+
+    /// Takes what a trace has besides its records, and says what of it changes how its times are to be read.
+    fn note_rest(&mut self, trace: &Trace, notes: &mut Notes) {
         if !trace.counts().calls.is_empty() {
             match self.options.looks_at_all() {
                 true => self.counts(trace),
@@ -694,20 +718,6 @@ impl Analyzer {
                 });
             }
         }
-        let missing = trace.threads().iter().map(|t| t.missing);
-        self.processes.push(Process {
-            file: trace.name().to_owned(),
-            header: trace.header().clone(),
-            end,
-            part: (self.options.window.is_bounded()).then_some(part),
-            threads: trace.threads().len() as u64,
-            records: trace.records(),
-            lost: trace.header().lost.max(sum.lost),
-            metrics: metrics::series(&within(trace, part)),
-            artifacts: artifacts(trace),
-            missing: missing.fold(sum.overtaken, u64::saturating_add),
-            notes,
-        });
     }
 
     /// Notes which methods the program itself did not record any more; says which it left out altogether.

@@ -12,21 +12,21 @@
 //! A chunk is given back only after its copy is written. So a kill loses nothing: at most the copies of
 //! one turn are there and not given back, which the next collector sees by their serial numbers.
 
+use super::consumer::{self, Writer, read_at, write_at};
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
-    CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC,
-    HEADER_USED, HEARTBEAT_AT, Header, IDENTITY_AT, MAGIC, NONCE_AT, PART_AT, POLICY_RING,
+    CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT, ChunkHeader, ESCAPE_END, FREE_MAGIC, HEADER_USED,
+    Header, IDENTITY_AT, MAGIC, NONCE_AT, PART_AT, POLICY_RING,
 };
 use super::lock::{self, Held};
 use super::regular;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Ending of traces.
 const ENDING: &str = ".wtrace";
@@ -41,9 +41,6 @@ const PACK: usize = 4 << 20;
 const COLLECTION_AT: usize = 16_384;
 /// zstd's level: faster than programs record.
 const LEVEL: i32 = 1;
-/// A trace without a lock, of a process that is not in sight, is taken for left after so long without a change.
-pub(super) const QUIET: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 });
-
 /// How collected traces are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -431,8 +428,7 @@ struct Source {
     last_file: u32,
     copied: u64,
     files: u32,
-    was_locked: bool,
-    changed: Instant,
+    writer: Writer,
     buffer: Vec<u8>,
 }
 
@@ -493,16 +489,7 @@ impl Source {
         if header.part != 0 {
             return Ok(None);
         }
-        if !lock::take_consumer(&file) {
-            return Err(Error::new(
-                Kind::NotDone,
-                format!(
-                    "{}: process {} collects it already; a trace has one consumer",
-                    path.display(),
-                    header.consumer
-                ),
-            ));
-        }
+        consumer::take(&file, path, &header)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.strip_suffix(ENDING).unwrap_or(&name).to_owned();
         let mut key = Vec::new();
@@ -512,7 +499,7 @@ impl Source {
         let identity = xxhash_rust::xxh3::xxh3_64(&key).max(1);
         let mut source = Source {
             path: path.to_owned(),
-            was_locked: lock::has_writer(&file),
+            writer: Writer::of(&file),
             file,
             stem,
             identity,
@@ -526,7 +513,6 @@ impl Source {
             last_file: 0,
             copied: 0,
             files: 0,
-            changed: Instant::now(),
             buffer: vec![0; CHUNK],
             header,
         };
@@ -574,20 +560,12 @@ impl Source {
     }
 
     fn put(&self, at: usize, value: u64) -> Result<()> {
-        write_at(&self.file, &value.to_le_bytes(), at as u64)
-            .map_err(|e| Error::io("write to", &self.path, e))
+        consumer::put((&self.file, &self.path), at, value)
     }
 
     /// Whether the process that writes the trace has ended.
     fn is_gone(&mut self) -> bool {
-        if lock::has_writer(&self.file) {
-            self.was_locked = true;
-            return false;
-        }
-        let orderly = self.header.flags & FLAG_ORDERLY != 0;
-        self.was_locked
-            || orderly
-            || !has_it_mapped(self.header.pid, &self.path) && self.changed.elapsed() > QUIET
+        self.writer.is_gone((&self.file, &self.path), &self.header)
     }
 
     /// Takes out what is full; of a process that has ended also what is not.
@@ -599,12 +577,8 @@ impl Source {
         packers: &mut VecDeque<Packer>,
     ) -> Result<Turn> {
         let failed = |e| Error::io("read", &self.path, e);
-        self.header.heartbeat = self.header.heartbeat.wrapping_add(1);
-        self.put(HEARTBEAT_AT, self.header.heartbeat)?;
-        let mut head = vec![0; HEADER_USED];
-        if read_at(&self.file, &mut head, 0).map_err(failed)? == HEADER_USED {
-            self.header.refresh(&head, true)?;
-        }
+        consumer::beat((&self.file, &self.path), &mut self.header)?;
+        let head = consumer::refresh((&self.file, &self.path), &mut self.header, true)?;
         let mut turn = Turn::default();
         if self.header.policy == POLICY_RING && !gone {
             return Ok(turn);
@@ -634,7 +608,7 @@ impl Source {
             self.header.collected += 1;
         }
         if turn.chunks > 0 {
-            self.changed = Instant::now();
+            self.writer.wrote();
             self.put(COLLECTED_AT, self.header.collected)?;
         }
         if self.part.as_ref().is_some_and(|p| p.len >= options.rotate) {
@@ -667,7 +641,7 @@ impl Source {
         self.chunks[number as usize] = known;
         if kind == CHUNK_SYMBOLS {
             self.symbols.push(number);
-            self.changed = Instant::now();
+            self.writer.wrote();
             if self.part.is_some() {
                 self.whole(number, buffer)?;
                 self.copy(buffer)?;
@@ -688,7 +662,7 @@ impl Source {
             End::Full => true,
             End::Open(to) => {
                 if to != at {
-                    self.changed = Instant::now();
+                    self.writer.wrote();
                     self.chunks[number as usize].at = to as u32;
                 }
                 false
@@ -938,91 +912,13 @@ impl Packer {
     }
 }
 
-/// Whether that process is in sight and has the file mapped; where this cannot be seen it has not.
-pub fn has_it_mapped(pid: u64, path: &Path) -> bool {
-    match fs::read(format!("/proc/{pid}/maps")) {
-        Ok(maps) => mapped(&maps).any(|there| there.is(path)),
-        // Another user's: it lives, and that is all that is known.
-        Err(e) => e.kind() == io::ErrorKind::PermissionDenied,
-    }
-}
-
-/// A file that a process has mapped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MappedFile {
-    /// Its path, as the process's own mount namespace has it.
-    pub path: PathBuf,
-    /// Major and minor number of its device.
-    device: (u32, u32),
-    inode: u64,
-}
-
-impl MappedFile {
-    /// Whether a path of our own leads to it. Some file systems show another device in mappings than in files: there the path
-    /// must be the same.
-    pub fn is(&self, path: &Path) -> bool {
-        #[cfg(target_os = "linux")]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let Ok(file) = path.metadata() else {
-                return false;
-            };
-            let device = (libc::major(file.dev()), libc::minor(file.dev()));
-            file.ino() == self.inode
-                && (device == self.device
-                    || path.canonicalize().is_ok_and(|path| path == self.path))
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            self.path == path
-        }
-    }
-}
-
-/// The files in what `/proc/PID/maps` says: address, permissions, offset, device, inode; then the path, which may have spaces.
-pub fn mapped(maps: &[u8]) -> impl Iterator<Item = MappedFile> {
-    maps.split(|b| *b == b'\n').filter_map(|line| {
-        let path = &line[line.iter().position(|b| *b == b'/')?..];
-        let head = std::str::from_utf8(&line[..line.len() - path.len()]).ok()?;
-        let mut fields = head.split_ascii_whitespace().skip(3);
-        let (major, minor) = fields.next()?.split_once(':')?;
-        let number = |hex| u32::from_str_radix(hex, 16).ok();
-        Some(MappedFile {
-            path: PathBuf::from(String::from_utf8_lossy(path).into_owned()),
-            device: (number(major)?, number(minor)?),
-            inode: fields.next()?.parse().ok()?,
-        })
-    })
-}
-
-/// Reads as much as there is.
-pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut file = file;
-    file.seek(SeekFrom::Start(at))?;
-    let mut read = 0;
-    while read < buffer.len() {
-        match file.read(&mut buffer[read..]) {
-            Ok(0) => break,
-            Ok(n) => read += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(read)
-}
-
-pub(super) fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    let mut file = file;
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trace::testing::{Chunk, TraceBuilder, shop_symbols};
     use crate::trace::{Analyzer, Trace};
     use proptest::prelude::*;
+    use std::time::Duration;
 
     const OPTIONS: Options = Options {
         rotate: 3 * CHUNK as u64,

@@ -447,7 +447,7 @@ impl Visitor for Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::collect::write_at;
+    use crate::trace::consumer::write_at;
     use crate::trace::format::{CHUNK, CHUNK_HEADER};
     use crate::trace::lock;
     use crate::trace::tail::{Role, Tail};

@@ -16,6 +16,7 @@ pub mod aggregates;
 pub mod analysis;
 pub mod call;
 pub mod collect;
+pub mod consumer;
 mod contexts;
 pub mod control;
 pub mod counted;

@@ -9,12 +9,12 @@
 //! segment before it is. A thread writes one segment after the other, so the end of one is known as soon as a look has seen
 //! the next; and a segment that a whole look after that has not found is not there.
 
-use super::collect::{QUIET, has_it_mapped, read_at, write_at};
+use super::consumer::{self, Writer, read_at, write_at};
 use super::file::{Aggregates, Counts, NAME, ThreadName, copy_whole, cut, is_packed};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
     COLLECTED_AT, CONSUMER_AT, ChunkHeader, Decoder, ESCAPE_END, Escape, FLAG_ORDERLY, FREE_MAGIC,
-    HEADER_USED, HEARTBEAT_AT, Header, POLICY_RING, Record,
+    HEADER_USED, Header, POLICY_RING, Record,
 };
 use super::lock;
 use super::metrics::{Reading, readings};
@@ -111,8 +111,7 @@ pub struct Tail {
     /// Chunks that are to be given back.
     given: Vec<u32>,
     grown: bool,
-    was_locked: bool,
-    changed: Instant,
+    writer: Writer,
     /// The process has ended: the look under way is the last.
     is_last: bool,
     is_done: bool,
@@ -210,14 +209,11 @@ impl Tail {
             return Err(refused("this was collected; it cannot be followed"));
         }
         let consumes = wants && header.policy != POLICY_RING;
-        if consumes && !lock::take_consumer(&file) {
-            let consumer = header.consumer;
-            return Err(refused(&format!(
-                "process {consumer} collects it already; a trace has one consumer"
-            )));
+        if consumes {
+            consumer::take(&file, path, &header)?;
         }
         let tail = Tail {
-            was_locked: lock::has_writer(&file),
+            writer: Writer::of(&file),
             path: path.to_owned(),
             file,
             map: None,
@@ -238,7 +234,6 @@ impl Tail {
             queue: BinaryHeap::new(),
             given: Vec::new(),
             grown: false,
-            changed: Instant::now(),
             is_last: false,
             is_done: false,
             copy: Vec::new(),
@@ -362,38 +357,27 @@ impl Tail {
     }
 
     fn put(&self, at: usize, value: u64) -> Result<()> {
-        write_at(&self.file, &value.to_le_bytes(), at as u64)
-            .map_err(|e| Error::io("write to", &self.path, e))
+        consumer::put((&self.file, &self.path), at, value)
     }
 
     fn beat(&mut self) -> Result<()> {
-        if self.consumes {
-            self.header.heartbeat = self.header.heartbeat.wrapping_add(1);
-            self.put(HEARTBEAT_AT, self.header.heartbeat)?;
+        match self.consumes {
+            true => consumer::beat((&self.file, &self.path), &mut self.header),
+            false => Ok(()),
         }
-        Ok(())
     }
 
-    fn is_gone(&mut self) -> bool {
-        if self.header.flags & FLAG_ORDERLY != 0 {
-            return true;
-        }
-        if lock::has_writer(&self.file) {
-            self.was_locked = true;
-            return false;
-        }
-        self.was_locked
-            || !has_it_mapped(self.header.pid, &self.path) && self.changed.elapsed() > QUIET
+    /// Whether the trace is whole: its process has said so, or is gone.
+    fn is_whole(&mut self) -> bool {
+        self.header.flags & FLAG_ORDERLY != 0
+            || (self.writer).is_gone((&self.file, &self.path), &self.header)
     }
 
     fn begin_look(&mut self) -> Result<()> {
-        let failed = |e| Error::io("read", &self.path, e);
-        let mut head = vec![0; HEADER_USED];
-        if read_at(&self.file, &mut head, 0).map_err(failed)? == HEADER_USED {
-            self.header.refresh(&head, self.consumes)?;
-        }
+        let trace = (&self.file, &*self.path);
+        consumer::refresh(trace, &mut self.header, self.consumes)?;
         // Asked before the look, so that it sees all that was written.
-        self.is_last = self.is_gone();
+        self.is_last = self.is_whole();
         let len = self
             .file
             .metadata()
@@ -482,7 +466,7 @@ impl Tail {
             self.has_new_counts |= header.kind == CHUNK_COUNTS;
             self.has_new_aggregates |= header.kind == CHUNK_AGGREGATES;
             self.grown = true;
-            self.changed = Instant::now();
+            self.writer.wrote();
         }
         let new = match seen.full || seen.damaged {
             true if stays => chunk.len(),
@@ -642,7 +626,7 @@ impl Tail {
         }
         if seen.at > begun || seen.full {
             self.grown = true;
-            self.changed = Instant::now();
+            self.writer.wrote();
         }
     }
 

@@ -99,6 +99,19 @@ impl Placed {
         self.when != Where::Replace || !self.passed.iter().all(is_of_point)
     }
 
+    /// The values of the point that are passed.
+    pub fn values(&self) -> impl Iterator<Item = usize> + '_ {
+        self.passed.iter().filter_map(|passed| match passed {
+            Passed::Stack(n) => Some(usize::from(*n)),
+            _ => None,
+        })
+    }
+
+    /// From which value on they have to be kept, if those `from` there on are already.
+    pub fn values_to_keep(&self, from: usize) -> Option<usize> {
+        self.values().min().filter(|&first| first < from)
+    }
+
     /// The n-th of what the point takes is passed.
     pub fn place_of(&self, wanted: Passed) -> Option<u16> {
         place_of(&self.passed, wanted)

@@ -136,36 +136,26 @@ impl<'a> Planner<'a> {
     /// Plans the calls of a method that aspects of calls take. Gives one that takes contexts there.
     fn calls(&mut self, index: u32, method: &Method<'_>) -> Option<u32> {
         let aspects = self.aspects_at(method, |kind| kind == PointKind::Call);
-        let (Some(own), Some((_, matcher)), false) = (&self.own, &self.current, aspects.is_empty())
-        else {
+        if aspects.is_empty() {
             return None;
-        };
-        let ty = self.plan.types - 1;
+        }
+        let texts = self.matcher.matcher().texts();
         let lines = match aspects.iter().any(|aspect| asks_for_line(&aspect.meets)) {
             true => method.details.lines(),
             false => Vec::new(),
         };
+        let (site, planned) = self.site(index, method)?;
         let mut calls = Calls {
-            site: Site {
-                own,
-                matcher,
-                names: [&self.name, method.name],
-                place: (ty, index),
-                plan: &mut self.plan,
-                misfits: &mut self.misfits,
-                left: Vec::new(),
-            },
+            site,
             aspects,
-            texts: self.matcher.matcher().texts(),
+            texts,
             lines,
-            redirects: &mut self.redirects,
+            redirects: planned.calls,
             takes: None,
         };
         method.details.calls(&mut |call| calls.plan(call));
-        let takes = calls.takes;
-        for (reason, asked) in calls.site.left {
-            self.note_skipped(ty, index, method, reason, asked);
-        }
+        let (takes, left) = (calls.takes, calls.site.left);
+        self.note_left(index, method, left);
         takes
     }
 
@@ -173,24 +163,16 @@ impl<'a> Planner<'a> {
     fn points(&mut self, index: u32, method: &Method<'_>, kinds: PointKinds) {
         let takes = |kind: PointKind| kind != PointKind::Call && kinds.has(kind);
         let aspects = self.aspects_at(method, takes);
-        let (Some(own), Some((_, matcher)), false) = (&self.own, &self.current, aspects.is_empty())
-        else {
+        if aspects.is_empty() {
+            return;
+        }
+        let Some((mut site, planned)) = self.site(index, method) else {
             return;
         };
-        let ty = self.plan.types - 1;
-        let mut site = Site {
-            own,
-            matcher,
-            names: [&self.name, method.name],
-            place: (ty, index),
-            plan: &mut self.plan,
-            misfits: &mut self.misfits,
-            left: Vec::new(),
-        };
-        let language = own.binder.target.language();
+        let language = site.own.binder.target.language();
         let refused = refused(&aspects, language, &site.holder());
         if !refused.is_empty() {
-            self.misfits.extend(refused);
+            site.misfits.extend(refused);
             return;
         }
         let Some(signature) = method.details.signature() else {
@@ -218,15 +200,46 @@ impl<'a> Planner<'a> {
             this: this.filter(|_| lacks_this.is_none()),
             is_by_ref: matches!(this, Some(Ty::ByRef(_))),
             lacks_this,
-            points: &mut self.points,
+            points: planned.points,
         };
         method
             .details
             .points(wanted, &mut |point| points.plan(point));
-        for (reason, asked) in points.site.left {
-            self.note_skipped(ty, index, method, reason, asked);
+        let left = points.site.left;
+        self.note_left(index, method, left);
+    }
+
+    /// A method whose points are planned, and what is planned for others already. `None` where no hooks are bound.
+    fn site<'p>(&'p mut self, index: u32, method: &'p Method<'_>) -> Option<(Site<'p>, Known<'p>)> {
+        let (_, matcher) = self.current.as_ref()?;
+        let site = Site {
+            own: self.own.as_ref()?,
+            matcher,
+            names: [&self.name, method.name],
+            place: (self.plan.types - 1, index),
+            plan: &mut self.plan,
+            misfits: &mut self.misfits,
+            left: Vec::new(),
+        };
+        let known = Known {
+            calls: &mut self.redirects,
+            points: &mut self.points,
+        };
+        Some((site, known))
+    }
+
+    /// Notes the points of a method that get no hooks.
+    fn note_left(&mut self, index: u32, method: &Method<'_>, left: Vec<(Reason, bool)>) {
+        for (reason, asked) in left {
+            self.note_skipped(self.plan.types - 1, index, method, reason, asked);
         }
     }
+}
+
+/// What is called instead of calls and at points, as far as it is planned: their places in the plan.
+struct Known<'p> {
+    calls: &'p mut FxHashMap<Called, Option<u32>>,
+    points: &'p mut FxHashMap<PlannedPoint, Option<Range<u32>>>,
 }
 
 /// The calls of a method.

@@ -1,6 +1,7 @@
 //! The instruction set (ECMA-335 III, VI.C.2): lengths, operands, stack effects, a walk over code.
 
 use crate::bytes::u32_at;
+use crate::edit::straight;
 use crate::error::{Error, Result};
 
 /// Opcodes that the weaver names; two-byte ones with their `FE` in front.
@@ -427,11 +428,8 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
 
 /// Whether code takes no longer than it is: no call, no array, no block of memory, no way back. Code that cannot be read is not.
 pub fn is_straight_line(code: &[u8]) -> bool {
-    let mut pc = 0;
-    while (pc as usize) < code.len() {
-        let Ok(insn) = at(code, pc) else {
-            return false;
-        };
+    straight::is_straight_line(code.len(), |pc| {
+        let insn = at(code, pc).ok()?;
         let mut back = matches!(
             insn.opcode,
             op::CALL
@@ -444,19 +442,13 @@ pub fn is_straight_line(code: &[u8]) -> bool {
                 | op::CPBLK
                 | op::INITBLK
         );
-        let walked = match insn.form {
-            Form::ShortBranch | Form::Branch => {
-                branch_target(code, insn).map(|target| back |= target <= pc)
-            }
-            Form::Switch => switch_targets(code, insn, |target| back |= target <= pc),
-            _ => Ok(()),
-        };
-        if back || walked.is_err() {
-            return false;
+        match insn.form {
+            Form::ShortBranch | Form::Branch => back |= branch_target(code, insn).ok()? <= pc,
+            Form::Switch => switch_targets(code, insn, |target| back |= target <= pc).ok()?,
+            _ => {}
         }
-        pc = insn.end();
-    }
-    !code.is_empty()
+        (!back).then_some(insn.end())
+    })
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
-use crate::cil::il::body::ClauseKind;
+use crate::cil::il::body::{Body, ClauseKind};
 use crate::cil::il::insn::{self, Form, Insn, op};
 use crate::cil::image::Image;
 use crate::cil::machines::Machines;
@@ -288,152 +288,204 @@ fn points_of(
     kinds: PointKinds,
     each: EachPoint<'_>,
 ) -> Result<()> {
-    let metadata = &image.metadata;
-    let row = metadata.tables.row(table::METHOD_DEF, method)?;
+    let row = image.metadata.tables.row(table::METHOD_DEF, method)?;
     if !has_il(&row) {
         return Ok(());
     }
     let (_, body) = image.body(row.get(column::method_def::RVA))?;
-    let mut type_name = String::new();
-    let mut show = |at: u32, found: &Found<'_, '_, '_>| {
-        type_name.clear();
+    let stack = Stack::new(image, method, body);
+    let mut walk = Walk {
+        image,
+        stack: &stack,
+        body,
+        made,
+        inner: made.map_or(0, |_| method),
+        kinds,
+        type_name: String::new(),
+        each,
+    };
+    if kinds.has(PointKind::Catch) {
+        walk.handlers()?;
+    }
+    walk.instructions(match lines {
+        Some(lines) if kinds.has(PointKind::Line) => lines.lines(method),
+        _ => Vec::new(),
+    })
+}
+
+/// A walk over a body for its points.
+struct Walk<'w, 'i, 'a> {
+    image: &'i Image<'a>,
+    stack: &'w Stack<'i, 'a>,
+    body: Body<'a>,
+    /// The state machine whose code it is.
+    made: Option<Made<'w, 'w>>,
+    /// [`Found::inner`].
+    inner: u32,
+    kinds: PointKinds,
+    /// Room for a type's name.
+    type_name: String,
+    each: EachPoint<'w>,
+}
+
+impl<'w, 'i, 'a> Walk<'w, 'i, 'a> {
+    fn found(&self, kind: PointKind, opcode: u16) -> Found<'w, 'i, 'a> {
+        Found {
+            image: self.image,
+            stack: self.stack,
+            kind,
+            opcode,
+            at: 0,
+            line: 0,
+            before: None,
+            token: 0,
+            owner: 0,
+            signature: 0,
+            name: "",
+            is_special: false,
+            inner: self.inner,
+        }
+    }
+
+    fn show(&mut self, at: u32, found: &Found<'_, '_, '_>) {
+        self.type_name.clear();
         if found.owner != 0 {
+            let metadata = &self.image.metadata;
             let definition = signature::definition(metadata, found.owner);
             let named = definition.unwrap_or(found.owner);
-            signature::put_type_name(metadata, 0, named, &mut type_name);
+            signature::put_type_name(metadata, 0, named, &mut self.type_name);
         }
-        each(&PointSite {
+        (self.each)(&PointSite {
             at,
             kind: found.kind,
-            ty: &type_name,
+            ty: &self.type_name,
             name: found.name,
             line: found.line,
             details: found,
         });
-    };
-    let stack = Stack::new(image, method, body);
-    let plain = |kind, opcode| Found {
-        image,
-        stack: &stack,
-        kind,
-        opcode,
-        at: 0,
-        line: 0,
-        before: None,
-        token: 0,
-        owner: 0,
-        signature: 0,
-        name: "",
-        is_special: false,
-        inner: made.map_or(0, |_| method),
-    };
-    if kinds.has(PointKind::Catch) {
-        let told = made.map(|made| made.told(body.code)).transpose()?;
+    }
+
+    fn handlers(&mut self) -> Result<()> {
+        let body = self.body;
+        let told = self.made.map(|made| made.told(body.code)).transpose()?;
         for clause in body.clauses() {
             let clause = clause?;
-            let is_made = match (&made, &told) {
+            let is_made = match (&self.made, &told) {
                 (Some(made), Some(told)) => made.has_handler(body.code, &clause, told)?,
                 _ => false,
             };
             if clause.kind == ClauseKind::Catch && !is_made {
                 let found = Found {
                     owner: clause.class_or_filter,
-                    ..plain(PointKind::Catch, 0)
+                    ..self.found(PointKind::Catch, 0)
                 };
-                show(clause.handler_start, &found);
+                self.show(clause.handler_start, &found);
             }
         }
+        Ok(())
     }
-    let (mut pc, mut prefixes, mut last) = (0, None, None::<Insn>);
-    let mut lines = match lines {
-        Some(lines) if kinds.has(PointKind::Line) => lines.lines(method),
-        _ => Vec::new(),
-    };
-    // Control is in the line already.
-    lines.dedup_by_key(|(_, line)| *line);
-    let mut lines = lines.into_iter().peekable();
-    // How many instructions ago a type was asked for.
-    let mut asked = u32::MAX;
-    while (pc as usize) < body.code.len() {
-        let insn = insn::at(body.code, pc)?;
-        // A line begins with an instruction.
-        while lines.next_if(|(at, _)| *at < pc).is_some() {}
-        if let Some((at, line)) = lines.next_if(|(at, _)| *at == pc)
-            && prefixes.is_none()
-        {
-            let found = Found {
-                line,
-                ..plain(PointKind::Line, insn.opcode)
-            };
-            show(at, &found);
-        }
-        pc = insn.end();
-        if matches!(insn.form, Form::Prefix | Form::TokenPrefix) {
-            _ = prefixes.get_or_insert(insn.pc);
-            continue;
-        }
-        let at = prefixes.take().unwrap_or(insn.pc);
-        let before = last.replace(insn);
-        asked = match insn.opcode {
-            op::ISINST => 0,
-            _ => asked.saturating_add(1),
-        };
-        let kind = match insn.opcode {
-            op::LDFLD | op::LDSFLD | op::LDFLDA | op::LDSFLDA => PointKind::FieldGet,
-            op::STFLD | op::STSFLD => PointKind::FieldSet,
-            op::NEWOBJ => PointKind::New,
-            op::THROW => PointKind::Throw,
-            _ => continue,
-        };
-        if !kinds.has(kind) {
-            continue;
-        }
-        if kind == PointKind::Throw {
-            if let Some(made) = made
-                && asked < 6
-                && made.throws_on(body.code, pc)?
+
+    /// Shows the points that are instructions, and lines.
+    fn instructions(&mut self, mut lines: Vec<(u32, u32)>) -> Result<()> {
+        let code = self.body.code;
+        let (mut pc, mut prefixes, mut last) = (0, None, None::<Insn>);
+        // Control is in the line already.
+        lines.dedup_by_key(|(_, line)| *line);
+        let mut lines = lines.into_iter().peekable();
+        // How many instructions ago a type was asked for.
+        let mut asked = u32::MAX;
+        while (pc as usize) < code.len() {
+            let insn = insn::at(code, pc)?;
+            // A line begins with an instruction.
+            while lines.next_if(|(at, _)| *at < pc).is_some() {}
+            if let Some((at, line)) = lines.next_if(|(at, _)| *at == pc)
+                && prefixes.is_none()
             {
+                let found = Found {
+                    line,
+                    ..self.found(PointKind::Line, insn.opcode)
+                };
+                self.show(at, &found);
+            }
+            pc = insn.end();
+            if matches!(insn.form, Form::Prefix | Form::TokenPrefix) {
+                _ = prefixes.get_or_insert(insn.pc);
                 continue;
             }
-            show(at, &plain(kind, insn.opcode));
-            continue;
-        }
-        let named = insn.token(body.code);
-        if kind == PointKind::New {
-            let resolved = sites::resolve(image, named)?;
-            if made.is_some_and(|made| made.owns(resolved.owner)) {
+            let at = prefixes.take().unwrap_or(insn.pc);
+            let before = last.replace(insn);
+            asked = match insn.opcode {
+                op::ISINST => 0,
+                _ => asked.saturating_add(1),
+            };
+            let kind = match insn.opcode {
+                op::LDFLD | op::LDSFLD | op::LDFLDA | op::LDSFLDA => PointKind::FieldGet,
+                op::STFLD | op::STSFLD => PointKind::FieldSet,
+                op::NEWOBJ => PointKind::New,
+                op::THROW => PointKind::Throw,
+                _ => continue,
+            };
+            if !self.kinds.has(kind) {
                 continue;
             }
             let found = Found {
-                token: named,
-                owner: resolved.owner,
-                signature: resolved.signature,
-                is_special: before
-                    .is_some_and(|insn| matches!(insn.opcode, op::LDFTN | op::LDVIRTFTN)),
-                ..plain(kind, insn.opcode)
+                at,
+                before,
+                ..self.found(kind, insn.opcode)
             };
-            show(at, &found);
-            continue;
+            match kind {
+                PointKind::Throw => {
+                    let made = self.made.filter(|_| asked < 6);
+                    let is_made = made.map(|made| made.throws_on(code, pc)).transpose()?;
+                    if is_made != Some(true) {
+                        self.show(at, &found);
+                    }
+                }
+                PointKind::New => self.new_object(found, insn)?,
+                _ => self.field(found, insn)?,
+            }
         }
-        let field = sites::field(image, named)?;
-        if made.is_some_and(|made| made.owns(field.owner)) {
-            continue;
+        Ok(())
+    }
+
+    fn new_object(&mut self, found: Found<'_, '_, '_>, insn: Insn) -> Result<()> {
+        let token = insn.token(self.body.code);
+        let resolved = sites::resolve(self.image, token)?;
+        if self.made.is_some_and(|made| made.owns(resolved.owner)) {
+            return Ok(());
         }
-        let name = metadata.strings.text(field.name)?;
-        let found = Found {
-            at,
-            before,
-            token: named,
+        let is_pointer = |insn: Insn| matches!(insn.opcode, op::LDFTN | op::LDVIRTFTN);
+        let new = Found {
+            token,
+            owner: resolved.owner,
+            signature: resolved.signature,
+            is_special: found.before.is_some_and(is_pointer),
+            ..found
+        };
+        self.show(found.at, &new);
+        Ok(())
+    }
+
+    fn field(&mut self, found: Found<'_, '_, '_>, insn: Insn) -> Result<()> {
+        let code = self.body.code;
+        let token = insn.token(code);
+        let field = sites::field(self.image, token)?;
+        if self.made.is_some_and(|made| made.owns(field.owner)) {
+            return Ok(());
+        }
+        let name = self.image.metadata.strings.text(field.name)?;
+        let access = Found {
+            token,
             owner: field.owner,
             signature: field.signature,
             name: &name,
             is_special: match insn.opcode {
-                op::LDFLDA | op::LDSFLDA => !is_read(image, body.code, pc)?,
+                op::LDFLDA | op::LDSFLDA => !is_read(self.image, code, insn.end())?,
                 _ => field.is_init_only,
             },
-            ..plain(kind, insn.opcode)
+            ..found
         };
-        show(at, &found);
+        self.show(found.at, &access);
+        Ok(())
     }
-    Ok(())
 }

@@ -13,7 +13,7 @@
 //! Where a hook changes a value, the adapter takes the old one as its last argument, and `r` begins with that. Where it ends an exception,
 //! the adapter takes a pointer to where the value goes instead, and `r` says whether it went there.
 
-use crate::aspect::bind::call::{Bound, Constant, ConstantValue, Hook, Link, LinkKind};
+use crate::aspect::bind::call::{Bound, Change, Constant, ConstantValue, Hook, Link, LinkKind};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::body::{self, Clause, ClauseKind};
 use crate::cil::il::insn::op;
@@ -416,23 +416,7 @@ fn body(
         None => &hook.result,
     };
     let has_result = *gives != Ty::Void;
-    // The result, and structs that links are asked of.
-    let links = hook.links.split_last().map_or(&[][..], |(_, links)| links);
-    let structs = links.iter().map(|link| &link.result);
-    let structs = structs.filter(|ty| !ty.is_reference());
-    let kept: Vec<&Ty> = (has_result.then_some(gives).into_iter())
-        .chain(structs)
-        .collect();
-    let mut locals = 0;
-    if !kept.is_empty() {
-        let mut blob = vec![kind::LOCALS];
-        put_compressed(&mut blob, kept.len() as u32);
-        for ty in kept {
-            let put = importer.imports().put_type(ty, &mut blob);
-            put.expect("it is in a signature that was written");
-        }
-        locals = importer.additions().stand_alone_sig(&blob)?;
-    }
+    let locals = kept(hook, has_result.then_some(gives), importer)?;
     let imports = importer.imports();
     let guard = imports.guard;
     let result = |code: &mut Code| {
@@ -442,9 +426,8 @@ fn body(
         code.op(op::RET);
     };
     let mut code = Code::default();
-    let old = hook.parameters.len() as u32;
     if change.is_some() && !points {
-        code.load_argument(old);
+        code.load_argument(hook.parameters.len() as u32);
         code.store_local(0);
     }
     if way.recursion {
@@ -458,27 +441,7 @@ fn body(
     const FINALLY: u32 = 5 + 1;
     let handlers = if way.guard { CATCH } else { 0 } + if way.recursion { FINALLY } else { 0 };
     if hook.links.is_empty() {
-        if points {
-            code.load_argument(old);
-        }
-        for argument in 0..old {
-            code.load_argument(argument);
-        }
-        code.op_u32(op::CALL, methods[0]);
-        if let Some(change) = change {
-            let put = own::convert(imports, &hook.result, change.convert, &mut code);
-            put.expect("it was imported");
-            if points {
-                match change.to.is_reference() {
-                    true => code.op(op::STIND_REF),
-                    false => {
-                        let token = imports.type_token(&change.to);
-                        code.op_u32(op::STOBJ, token.expect("it was imported"));
-                    }
-                }
-                code.int(1);
-            }
-        }
+        put_hook((hook, methods[0]), change, imports, &mut code);
     } else {
         let len = links_len(hook, methods, imports);
         let store = u32::from(has_result) + LEAVE;
@@ -527,20 +490,70 @@ fn body(
     let max_stack = (hook.parameters.len() as u16).max(2)
         + u16::from(points)
         + constants.unwrap_or_default() as u16;
+    Ok(finished(&code, (max_stack, locals), &clauses))
+}
+
+/// The locals of an adapter: the result, and structs that links are asked of. A token, or 0.
+fn kept(hook: &Hook, result: Option<&Ty>, importer: &mut Importer<'_, '_>) -> Result<u32> {
+    let links = hook.links.split_last().map_or(&[][..], |(_, links)| links);
+    let structs = links.iter().map(|link| &link.result);
+    let structs = structs.filter(|ty| !ty.is_reference());
+    let kept: Vec<&Ty> = result.into_iter().chain(structs).collect();
+    if kept.is_empty() {
+        return Ok(0);
+    }
+    let mut blob = vec![kind::LOCALS];
+    put_compressed(&mut blob, kept.len() as u32);
+    for ty in kept {
+        let put = importer.imports().put_type(ty, &mut blob);
+        put.expect("it is in a signature that was written");
+    }
+    importer.additions().stand_alone_sig(&blob)
+}
+
+/// Calls the hook, and makes of its result what the adapter gives or stores.
+fn put_hook(
+    (hook, method): (&Hook, u32),
+    change: Option<&Change>,
+    imports: &Imports,
+    code: &mut Code,
+) {
+    let old = hook.parameters.len() as u32;
+    let points = change.is_some_and(|change| change.throws);
+    if points {
+        code.load_argument(old);
+    }
+    for argument in 0..old {
+        code.load_argument(argument);
+    }
+    code.op_u32(op::CALL, method);
+    let Some(change) = change else {
+        return;
+    };
+    let put = own::convert(imports, &hook.result, change.convert, code);
+    put.expect("it was imported");
+    if points {
+        match change.to.is_reference() {
+            true => code.op(op::STIND_REF),
+            false => {
+                let token = imports.type_token(&change.to);
+                code.op_u32(op::STOBJ, token.expect("it was imported"));
+            }
+        }
+        code.int(1);
+    }
+}
+
+/// The body of that code.
+fn finished(code: &Code, (max_stack, locals): (u16, u32), clauses: &[Clause]) -> Vec<u8> {
     let mut out = Vec::new();
     let has_clauses = !clauses.is_empty();
-    body::put_fat_header(
-        &mut out,
-        code.len() as usize,
-        max_stack,
-        true,
-        locals,
-        has_clauses,
-    );
+    let len = code.len() as usize;
+    body::put_fat_header(&mut out, len, max_stack, true, locals, has_clauses);
     out.extend_from_slice(code.as_bytes());
     if has_clauses {
         out.resize(out.len().next_multiple_of(4), 0);
-        body::put_clauses(&mut out, &clauses);
+        body::put_clauses(&mut out, clauses);
     }
-    Ok(out)
+    out
 }

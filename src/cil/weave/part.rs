@@ -545,66 +545,15 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             let woven = scratch.bodies.list.len();
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
-                Ok(tokens) => match self.machines.of(method) {
-                    // Its kick-off is counted, which is an ordinary method.
-                    Some(_) if planned.advice == Advice::COUNT => {
-                        let this = (number + 1, this.as_ref());
-                        let what = What::Method(place, method);
-                        self.weave_method(what, this, tokens, (part, ty), scratch)
-                    }
-                    Some(_) if self.lacks_completion(planned, method) => {
-                        Err(Reason::StateMachine.into())
-                    }
-                    // A call that would be summed up is recorded: it goes over threads.
-                    Some(machine) => {
-                        let has_pair = has_pair(planned);
-                        let what = match has_pair {
-                            true => What::Kickoff(place, method),
-                            false => What::Method(place, method),
-                        };
-                        let this = (number + 1, this.as_ref());
-                        // The runtime suspends the method itself.
-                        let has_kickoff = machine.sort != Sort::ByRuntime;
-                        let woven = match has_kickoff {
-                            true if self.begins_apart(place, machine.sort) => {
-                                self.weave_method(what, this, tokens, (part, ty), scratch)
-                            }
-                            true => Ok(0),
-                            false => {
-                                self.weave_around((place, method), this, tokens, part, scratch)
-                            }
-                        };
-                        match woven {
-                            Ok(named) => {
-                                let completes = self.completions.contains_key(&method);
-                                if has_pair || completes || !has_kickoff {
-                                    part.machines.push(PlannedMachine {
-                                        machine,
-                                        planned: place,
-                                    });
-                                    continue;
-                                }
-                                Ok(named)
-                            }
-                            Err(e) => Err(e),
-                        }
-                    }
-                    // Of an image whose machines are not known.
-                    None if self.logical(place).is_some()
-                        || self.lacks_completion(planned, method) =>
-                    {
-                        Err(Reason::StateMachine.into())
-                    }
-                    None => {
-                        let this = (number + 1, this.as_ref());
-                        let what = What::Method(place, method);
-                        self.weave_method(what, this, tokens, (part, ty), scratch)
-                    }
-                },
+                Ok(tokens) => {
+                    let this = (number + 1, this.as_ref());
+                    let of = (planned, place, method);
+                    self.weave_planned(of, this, tokens, (part, ty), scratch)
+                }
                 Err(reason) => Err((*reason).into()),
             };
             match outcome {
-                Ok(named) if document == 0 => document = named,
+                Ok(Some(named)) if document == 0 => document = named,
                 Ok(_) => {}
                 Err(Unwoven::Left(reason)) => {
                     part.left.push(method);
@@ -622,6 +571,57 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         self.set_file(ty, document);
         Ok(())
+    }
+
+    /// Weaves a method as what it is; the document that it names, or `None` where its state machine is woven later.
+    fn weave_planned(
+        &self,
+        (planned, place, method): (&Planned, usize, u32),
+        this: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        (part, ty): (&mut Part, &mut WovenType),
+        scratch: &mut Scratch,
+    ) -> Attempt<Option<u32>> {
+        let machine = match self.machines.of(method) {
+            // Its kick-off is counted, which is an ordinary method.
+            Some(_) if planned.advice == Advice::COUNT => None,
+            // Or of an image whose machines are not known.
+            _ if self.lacks_completion(planned, method) => {
+                return Err(Reason::StateMachine.into());
+            }
+            None if self.logical(place).is_some() => return Err(Reason::StateMachine.into()),
+            machine => machine,
+        };
+        let Some(machine) = machine else {
+            let what = What::Method(place, method);
+            return self
+                .weave_method(what, this, tokens, (part, ty), scratch)
+                .map(Some);
+        };
+        // A call that would be summed up is recorded: it goes over threads.
+        let has_pair = has_pair(planned);
+        let what = match has_pair {
+            true => What::Kickoff(place, method),
+            false => What::Method(place, method),
+        };
+        // The runtime suspends the method itself.
+        let has_kickoff = machine.sort != Sort::ByRuntime;
+        let named = match has_kickoff {
+            true if self.begins_apart(place, machine.sort) => {
+                self.weave_method(what, this, tokens, (part, ty), scratch)?
+            }
+            true => 0,
+            false => self.weave_around((place, method), this, tokens, part, scratch)?,
+        };
+        let completes = self.completions.contains_key(&method);
+        if has_pair || completes || !has_kickoff {
+            part.machines.push(PlannedMachine {
+                machine,
+                planned: place,
+            });
+            return Ok(None);
+        }
+        Ok(Some(named))
     }
 
     /// Names a type's source file: a document's row, or 0.
@@ -862,6 +862,41 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
     }
 
+    /// Makes the code of own hooks for a body; whether those at the end are in it.
+    fn make_own(
+        &self,
+        code: &mut own::Own,
+        bound: &Bound,
+        (opened, id, start): (&Opened<'_>, u32, u32),
+        (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
+        shape: &MethodInfo<'_>,
+    ) -> Attempt<bool> {
+        let this_type = around::this_type(self.image, owner, this.is_none());
+        let ends = match bound.ends_elsewhere() {
+            true => own::Ends::Elsewhere(
+                (self.completions.get(&opened.method)).map_or(own::Times::Any, Completion::times),
+            ),
+            false => own::Ends::Here,
+        };
+        let method = own::Method {
+            code: opened.body.code,
+            start,
+            signature: self.image.metadata.blobs.get(opened.signature)?,
+            locals: opened.locals,
+            this: (opened.flags & method_flag::STATIC == 0).then_some(&*this_type),
+            id,
+            line: self.line(opened.method),
+            is_raw: shape.constructor.is_some() && start == 0,
+            is_zeroed: rewrite::zeroes_locals(&opened.body),
+            runs: &[],
+            result: None,
+            more_locals: 0,
+            ends,
+        };
+        code.make(&self.imports, bound, &method)?;
+        Ok(method.ends == own::Ends::Here)
+    }
+
     /// Weaves a body, which becomes that of the method `to`.
     fn weave_body(
         &self,
@@ -886,31 +921,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let mut own_code = std::mem::take(&mut scratch.own);
         let own = match bound {
             Some(bound) => {
-                let this_type = around::this_type(self.image, owner, this.is_none());
-                let method = own::Method {
-                    code: body.code,
-                    start: recipe.start,
-                    signature: self.image.metadata.blobs.get(opened.signature)?,
-                    locals: opened.locals,
-                    this: (opened.flags & method_flag::STATIC == 0).then_some(&*this_type),
-                    id: planned.id,
-                    line: self.line(opened.method),
-                    is_raw: shape.constructor.is_some() && recipe.start == 0,
-                    is_zeroed: rewrite::zeroes_locals(body),
-                    runs: &[],
-                    result: None,
-                    more_locals: 0,
-                    ends: match bound.ends_elsewhere() {
-                        true => own::Ends::Elsewhere(
-                            (self.completions.get(&opened.method))
-                                .map_or(own::Times::Any, Completion::times),
-                        ),
-                        false => own::Ends::Here,
-                    },
-                };
-                own_code.make(&self.imports, bound, &method)?;
+                let of = (opened, planned.id, recipe.start);
+                let ends_here = self.make_own(&mut own_code, bound, of, (owner, this), &shape)?;
                 recipe.extra = own_code.extra();
-                let ends_here = method.ends == own::Ends::Here;
                 if recipe.error.is_empty() && ends_here && !bound.exception.is_empty() {
                     // The exception lies there for the recorded pair.
                     recipe.error = Snippet::default().op(op::POP);

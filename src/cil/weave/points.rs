@@ -304,7 +304,7 @@ impl Method<'_, '_, '_> {
             return Some(());
         }
         let top = placed.point.takes.len().wrapping_sub(1);
-        match saved.from == usize::MAX && needed(placed).eq([top]) {
+        match saved.from == usize::MAX && placed.values().eq([top]) {
             true => code.op(op::DUP),
             false => {
                 saved.save(self, placed, code, all)?;
@@ -332,7 +332,7 @@ impl Method<'_, '_, '_> {
             if let Some(ty) = self.unknown(placed) {
                 code.op_u32(op::BOX, ty);
             }
-            if needed(placed).next().is_some() {
+            if placed.values().next().is_some() {
                 let local = self.local(&placed.point.result, all)?;
                 code.store_local(local);
                 saved.load(placed, code);
@@ -390,14 +390,6 @@ impl Method<'_, '_, '_> {
     }
 }
 
-/// The values of a point that a hook asks for.
-fn needed(placed: &Placed) -> impl Iterator<Item = usize> + '_ {
-    placed.passed.iter().filter_map(|passed| match passed {
-        Passed::Stack(n) => Some(usize::from(*n)),
-        _ => None,
-    })
-}
-
 /// What of a point's values lies in locals, too.
 struct Saved {
     /// The local of the first value.
@@ -414,7 +406,7 @@ impl Saved {
         code: &mut Code,
         all: &mut Around,
     ) -> Option<()> {
-        let Some(from) = needed(placed).min().filter(|&from| from < self.from) else {
+        let Some(from) = placed.values_to_keep(self.from) else {
             return Some(());
         };
         let takes = &placed.point.takes;
@@ -440,7 +432,7 @@ impl Saved {
     }
 
     fn load(&self, placed: &Placed, code: &mut Code) {
-        for n in needed(placed) {
+        for n in placed.values() {
             code.load_local(self.first.unwrap_or_default() + n as u32);
         }
     }

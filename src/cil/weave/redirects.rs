@@ -10,7 +10,7 @@ use crate::aspect::attempt::settle;
 use crate::aspect::bind::call::{Bound, Call, Dest, Keep};
 use crate::aspect::bind::site::{Goal, Instead, Redirect, Replacement};
 use crate::aspect::bind::ty::Ty;
-use crate::aspect::joinpoint::CallHow;
+use crate::aspect::joinpoint::{CallHow, Callee};
 use crate::aspect::plan::{Planned, Redirected};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
@@ -163,6 +163,168 @@ struct Made {
     body: Vec<u8>,
 }
 
+/// What a method that is called instead takes and gives: the target is its first argument.
+struct Shape<'a> {
+    signature: Vec<u8>,
+    arguments: u32,
+    original: MethodSignature<'a>,
+}
+
+impl<'a> Shape<'a> {
+    fn of(image: &'a Image<'_>, callee: &Callee) -> Result<Shape<'a>> {
+        let metadata = &image.metadata;
+        let token = callee.reference;
+        let row = metadata.tables.row(token_table(token), token_row(token))?;
+        let (blob, owner) = match token_table(token) {
+            table::METHOD_DEF => {
+                let owner = metadata
+                    .owner_of_method(token_row(token))
+                    .unwrap_or_default();
+                let owner = u32::from(table::TYPE_DEF) << 24 | owner;
+                (row.get(column::method_def::SIGNATURE), owner)
+            }
+            _ => {
+                let parent = row.get(column::member_ref::CLASS);
+                let owner = decode(&coded::MEMBER_REF_PARENT, parent)?;
+                (row.get(column::member_ref::SIGNATURE), owner)
+            }
+        };
+        let original = MethodSignature::parse(metadata.blobs.get(blob)?)?;
+        let has_target = callee.has_target();
+        let arguments = original.count + u32::from(has_target);
+        let mut signature = vec![0];
+        put_compressed(&mut signature, arguments);
+        signature.extend_from_slice(original.returns);
+        if has_target {
+            match callee.owner.name() {
+                Some("System.String") => signature.push(element::STRING),
+                Some("System.Object") => signature.push(element::OBJECT),
+                _ => {
+                    signature.push(element::CLASS);
+                    let owner = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
+                    put_compressed(&mut signature, owner);
+                }
+            }
+        }
+        signature.extend_from_slice(original.parameters);
+        Ok(Shape {
+            signature,
+            arguments,
+            original,
+        })
+    }
+}
+
+/// Code under way, with what it needs of a frame.
+#[derive(Default)]
+struct Draft {
+    code: Code,
+    max_stack: u32,
+    /// The types of the locals, and how many they are.
+    locals: (Vec<u8>, u32),
+}
+
+impl Draft {
+    /// Adds locals behind those that there are: the first one's number.
+    fn add_locals(&mut self, types: &[u8], count: u32) -> u32 {
+        let first = self.locals.1;
+        self.locals.0.extend_from_slice(types);
+        self.locals.1 += count;
+        first
+    }
+
+    /// The call itself, or the hook that replaces it. `None` where something in it cannot be written.
+    fn of(
+        redirect: &Redirect,
+        shape: &Shape<'_>,
+        own: &mut Own,
+        importer: &mut Importer<'_, '_>,
+    ) -> Option<Draft> {
+        let callee = &redirect.callee;
+        let mut draft = Draft {
+            max_stack: shape.arguments.max(1),
+            ..Draft::default()
+        };
+        let Some(replace) = redirect.replace() else {
+            for argument in 0..shape.arguments {
+                draft.code.load_argument(argument);
+            }
+            let opcode = match callee.how {
+                CallHow::Virtual => op::CALLVIRT,
+                _ => op::CALL,
+            };
+            draft.code.op_u32(opcode, callee.reference);
+            return Some(draft);
+        };
+        let imports = importer.imports();
+        let method = method(&shape.signature, &[]);
+        own.make(imports, &as_bound(replace), &method).ok()?;
+        let hook = own.code();
+        draft.code.bytes(hook.enter);
+        draft.max_stack = draft.max_stack.max(hook.max_stack);
+        let (types, count) = own.extra();
+        draft.add_locals(types, count);
+        if replace.result != Ty::Void && callee.result != Ty::Void {
+            draft.code.load_local(0);
+            convert(imports, &replace.result, replace.convert, &mut draft.code)?;
+        }
+        Some(draft)
+    }
+
+    /// The same with hooks around it. `None` where something in them cannot be written.
+    fn between(
+        mut self,
+        bound: &Bound,
+        shape: &Shape<'_>,
+        own: &mut Own,
+        importer: &mut Importer<'_, '_>,
+    ) -> Option<Draft> {
+        let before = signature_of_locals(&self.locals);
+        let method = method(&shape.signature, &before);
+        own.make(importer.imports(), bound, &method).ok()?;
+        let hooks = own.code();
+        let inner = std::mem::take(&mut self.code);
+        let (types, count) = own.extra();
+        self.add_locals(types, count);
+        self.max_stack = self.max_stack.max(hooks.max_stack + 1);
+        self.code.bytes(hooks.enter);
+        self.code.bytes(inner.as_bytes());
+        // Where hooks look for it.
+        let has_result = !shape.original.is_void();
+        let result = match has_result {
+            true => self.add_locals(shape.original.returns, 1),
+            false => 0,
+        };
+        if has_result {
+            self.code.store_local(result);
+        }
+        self.code.bytes(hooks.exit.0);
+        self.code.bytes(hooks.exit.1);
+        if has_result {
+            self.code.load_local(result);
+        }
+        Some(self)
+    }
+
+    /// The method, which returns behind the code.
+    fn finish(mut self, signature: Vec<u8>, importer: &mut Importer<'_, '_>) -> Result<Made> {
+        self.code.op(op::RET);
+        let locals = match self.locals.1 {
+            0 => 0,
+            _ => {
+                let blob = signature_of_locals(&self.locals);
+                importer.additions().stand_alone_sig(&blob)?
+            }
+        };
+        let mut body = Vec::new();
+        let stack = u16::try_from(self.max_stack + 1).unwrap_or(u16::MAX);
+        let len = self.code.len() as usize;
+        body::put_fat_header(&mut body, len, stack, true, locals, false);
+        body.extend_from_slice(self.code.as_bytes());
+        Ok(Made { signature, body })
+    }
+}
+
 /// `None` where something in it cannot be written.
 fn make(
     (image, hooks): (&Image<'_>, &ordinary::Tokens),
@@ -172,163 +334,38 @@ fn make(
     if redirect.placed().is_some() {
         return make_placed(redirect, importer);
     }
-    let callee = &redirect.callee;
-    let metadata = &image.metadata;
-    let (row, signature, owner) = {
-        let token = callee.reference;
-        let row = metadata.tables.row(token_table(token), token_row(token))?;
-        match token_table(token) {
-            table::METHOD_DEF => {
-                let owner = metadata
-                    .owner_of_method(token_row(token))
-                    .unwrap_or_default();
-                let owner = u32::from(table::TYPE_DEF) << 24 | owner;
-                let coded = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
-                (row.get(column::method_def::SIGNATURE), token, coded)
-            }
-            _ => {
-                let parent = row.get(column::member_ref::CLASS);
-                let owner = decode(&coded::MEMBER_REF_PARENT, parent)?;
-                let coded = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
-                (row.get(column::member_ref::SIGNATURE), token, coded)
-            }
-        }
-    };
-    let parsed = MethodSignature::parse(metadata.blobs.get(row)?)?;
-    let has_target = callee.has_target();
-    let arguments = parsed.count + u32::from(has_target);
-    let mut blob = vec![0];
-    put_compressed(&mut blob, arguments);
-    blob.extend_from_slice(parsed.returns);
-    if has_target {
-        match callee.owner.name() {
-            Some("System.String") => blob.push(element::STRING),
-            Some("System.Object") => blob.push(element::OBJECT),
-            _ => {
-                blob.push(element::CLASS);
-                put_compressed(&mut blob, owner);
-            }
-        }
-    }
-    blob.extend_from_slice(parsed.parameters);
-
-    // The call itself, or the hook in its place.
-    let mut locals: (Vec<u8>, u32) = (Vec::new(), 0);
-    let mut inner = Code::default();
-    let mut max_stack = arguments.max(1);
+    let shape = Shape::of(image, &redirect.callee)?;
     let mut own = Own::default();
-    match redirect.replace() {
-        Some(replace) => {
-            if own
-                .make(importer.imports(), &as_bound(replace), &method(&blob, &[]))
-                .is_err()
-            {
-                return Ok(None);
-            }
-            let code = own.code();
-            inner.bytes(code.enter);
-            max_stack = max_stack.max(code.max_stack);
-            let (types, count) = own.extra();
-            locals = (types.to_vec(), count);
-            if replace.result != Ty::Void && callee.result != Ty::Void {
-                inner.load_local(0);
-                let converted = convert(
-                    importer.imports(),
-                    &replace.result,
-                    replace.convert,
-                    &mut inner,
-                );
-                if converted.is_none() {
-                    return Ok(None);
-                }
-            }
-        }
-        None => {
-            for argument in 0..arguments {
-                inner.load_argument(argument);
-            }
-            let opcode = match callee.how {
-                CallHow::Virtual => op::CALLVIRT,
-                _ => op::CALL,
-            };
-            inner.op_u32(opcode, signature);
-        }
-    }
+    let Some(mut draft) = Draft::of(redirect, &shape, &mut own, importer) else {
+        return Ok(None);
+    };
     if redirect.recorded().is_some() {
-        inner.op(op::RET);
+        draft.code.op(op::RET);
         if redirect.follows() && hooks.follow == 0 {
             return Ok(None);
         }
-        let call = redirect.follows().then_some(locals.1);
-        if call.is_some() {
-            locals.0.push(element::I8);
-            locals.1 += 1;
-        }
+        let call = (redirect.follows()).then(|| draft.add_locals(&[element::I8], 1));
         let plain = Plain {
-            signature: &blob,
-            code: inner.as_bytes(),
-            max_stack,
-            locals: &signature_of_locals(&locals),
+            signature: &shape.signature,
+            code: draft.code.as_bytes(),
+            max_stack: draft.max_stack,
+            locals: &signature_of_locals(&draft.locals),
             call,
         };
-        let body = plain.recorded(
-            (planned, hooks),
-            redirect.bound().map(|bound| &**bound),
-            importer,
-        )?;
+        let bound = redirect.bound().map(|bound| &**bound);
+        let body = plain.recorded((planned, hooks), bound, importer)?;
         return Ok(body.map(|body| Made {
-            signature: blob,
+            signature: shape.signature,
             body,
         }));
     }
-    let mut code = Code::default();
-    match redirect.bound() {
-        None => code.bytes(inner.as_bytes()),
-        Some(bound) => {
-            let before = signature_of_locals(&locals);
-            if own
-                .make(importer.imports(), bound, &method(&blob, &before))
-                .is_err()
-            {
-                return Ok(None);
-            }
-            let hooks = own.code();
-            max_stack = max_stack.max(hooks.max_stack + 1);
-            let (types, count) = own.extra();
-            locals.0.extend_from_slice(types);
-            locals.1 += count;
-            code.bytes(hooks.enter);
-            code.bytes(inner.as_bytes());
-            // Where hooks look for it.
-            let result = locals.1;
-            if !parsed.is_void() {
-                locals.0.extend_from_slice(parsed.returns);
-                locals.1 += 1;
-                code.store_local(result);
-            }
-            code.bytes(hooks.exit.0);
-            code.bytes(hooks.exit.1);
-            if !parsed.is_void() {
-                code.load_local(result);
-            }
-        }
-    }
-    code.op(op::RET);
-    let locals = match locals.1 {
-        0 => 0,
-        _ => {
-            let blob = signature_of_locals(&locals);
-            importer.additions().stand_alone_sig(&blob)?
-        }
+    let draft = match redirect.bound() {
+        None => Some(draft),
+        Some(bound) => draft.between(bound, &shape, &mut own, importer),
     };
-    let mut body = Vec::new();
-    let stack = u16::try_from(max_stack + 1).unwrap_or(u16::MAX);
-    body::put_fat_header(&mut body, code.len() as usize, stack, true, locals, false);
-    body.extend_from_slice(code.as_bytes());
-    Ok(Some(Made {
-        signature: blob,
-        body,
-    }))
+    draft
+        .map(|draft| draft.finish(shape.signature, importer))
+        .transpose()
 }
 
 /// The method of a point: it takes what the hooks ask for. `None` where something in it cannot be written.
@@ -361,39 +398,24 @@ fn make_placed(redirect: &Redirect, importer: &mut Importer<'_, '_>) -> Result<O
         return Ok(None);
     }
     let hooks = own.code();
-    let mut code = Code::default();
-    code.bytes(hooks.enter);
+    let mut draft = Draft {
+        max_stack: hooks.max_stack.max(1),
+        ..Draft::default()
+    };
+    draft.code.bytes(hooks.enter);
     let (types, count) = own.extra();
+    draft.add_locals(types, count);
     if let Some(replace) = replaced
         && *result != Ty::Void
     {
-        code.load_local(0);
-        let converted = convert(
-            importer.imports(),
-            &replace.result,
-            replace.convert,
-            &mut code,
-        );
-        if converted.is_none() {
+        draft.code.load_local(0);
+        let imports = importer.imports();
+        let (from, to) = (&replace.result, replace.convert);
+        if convert(imports, from, to, &mut draft.code).is_none() {
             return Ok(None);
         }
     }
-    code.op(op::RET);
-    let locals = match count {
-        0 => 0,
-        _ => {
-            let blob = signature_of_locals(&(types.to_vec(), count));
-            importer.additions().stand_alone_sig(&blob)?
-        }
-    };
-    let stack = u16::try_from(hooks.max_stack.max(1) + 1).unwrap_or(u16::MAX);
-    let mut body = Vec::new();
-    body::put_fat_header(&mut body, code.len() as usize, stack, true, locals, false);
-    body.extend_from_slice(code.as_bytes());
-    Ok(Some(Made {
-        signature: blob,
-        body,
-    }))
+    draft.finish(blob, importer).map(Some)
 }
 
 /// A method that makes a call, without hooks.

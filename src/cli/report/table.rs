@@ -212,29 +212,8 @@ impl View<'_> {
     pub(super) fn table(&self, out: &mut dyn Write) -> io::Result<()> {
         let stats = &self.analysis.stats;
         let rows = self.rows();
-        if rows.is_empty() && (self.args.by.is_some() || !self.args.conditions.is_empty()) {
-            match &self.args.by {
-                Some(name) => {
-                    writeln!(out, "\nno call looked at has a value `{}`", printable(name))?
-                }
-                None => writeln!(out, "\nno call looked at fits --where")?,
-            }
-            return self.known_values(out);
-        }
         if rows.is_empty() {
-            return match &self.args.filter {
-                Some(p) if !stats.is_empty() => writeln!(
-                    out,
-                    "\nno method of the calls looked at fits --filter {}",
-                    printable(p)
-                ),
-                _ if self.args.min_calls > 1 => writeln!(
-                    out,
-                    "\nno method was called {} times",
-                    count(self.args.min_calls)
-                ),
-                _ => writeln!(out, "\nno calls to show"),
-            };
+            return self.no_rows(out);
         }
         let methods = self.analysis.methods.rows();
         let busy = (stats.iter().zip(methods))
@@ -246,76 +225,13 @@ impl View<'_> {
         let aggregated = rows.iter().any(|&i| stats[i].aggregated > 0);
         // Calls that are summed up are of no thread.
         let whole = if aggregated { whole.max(busy) } else { whole };
-        let errors = rows.iter().any(|&i| stats[i].errors > 0);
-        let running = rows.iter().any(|&i| stats[i].running > 0);
-        let logical = rows.iter().any(|&i| stats[i].logical.calls > 0);
-        let open = rows.iter().any(|&i| stats[i].logical.open > 0);
-        let counted = rows.iter().any(|&i| stats[i].counted > 0);
-        let mut heads = vec!["self", "self%", "total", "total%"];
-        heads.extend(
-            logical
-                .then_some(["active", "waiting"])
-                .into_iter()
-                .flatten(),
-        );
-        heads.push("calls");
-        heads.extend(counted.then_some("counted"));
-        heads.extend(aggregated.then_some("summed up"));
-        heads.extend(["min", "p50", "p90", "p99", "max"]);
-        heads.extend(errors.then_some("errors"));
-        heads.extend(running.then_some("running"));
-        let cut = rows.iter().any(|&i| stats[i].cut > 0);
-        heads.extend(cut.then_some("cut"));
-        heads.extend(open.then_some("open"));
-        let mut columns = Columns::new(heads).spare(&[
+        let columns_of = Shown::of(rows.iter().map(|&i| &stats[i]));
+        let mut columns = Columns::new(columns_of.heads()).spare(&[
             "min", "p90", "total%", "p50", "active", "running", "open", "p99", "self%",
         ]);
-        let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
-        let quantile = |s: &Stats, share: f64| match s.quantile(share) {
-            Some(ns) => about(duration(ns), s.aggregated > 0 || s.scaled.is_any()),
-            None => known(None),
-        };
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
-            let s = &stats[i];
-            let hot = share(s.own, busy) >= HOT_PERCENT;
-            let timed = |text: String| match s.is_counted() {
-                true => "-".to_owned(),
-                false => text,
-            };
-            let scaled = |text: String| timed(about(text, s.scaled.is_any()));
-            let some = |n: u64| timed(about(count(n), n > 0 && s.scaled.is_any()));
-            let own = timed(percent(s.own, busy));
-            let mut cells: Vec<Cell> = vec![
-                scaled(duration(s.own)).into(),
-                if hot {
-                    Cell::styled(own, HOT)
-                } else {
-                    own.into()
-                },
-                scaled(duration(s.total)).into(),
-                timed(percent(s.total.saturating_sub(s.logical.waiting), whole)).into(),
-            ];
-            if logical {
-                let times = [s.logical.active, s.logical.waiting];
-                cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns)).into()));
-            }
-            let more = s.less.nothing.map_or("", |_| "+");
-            cells.push(format!("{}{more}", about(count(s.all_calls()), s.scaled.is_any())).into());
-            cells.extend(counted.then(|| count(s.counted).into()));
-            cells.extend(aggregated.then(|| count(s.aggregated).into()));
-            cells.extend([
-                known(s.min).into(),
-                quantile(s, 0.5).into(),
-                quantile(s, 0.9).into(),
-                quantile(s, 0.99).into(),
-                timed(duration(s.max)).into(),
-            ]);
-            let style = if s.errors > 0 { BAD } else { DIM };
-            cells.extend(errors.then(|| Cell::styled(some(s.errors), style)));
-            cells.extend(running.then(|| some(s.running).into()));
-            cells.extend(cut.then(|| some(s.cut).into()));
-            cells.extend(open.then(|| timed(count(s.logical.open)).into()));
+            let cells = columns_of.cells(&stats[i], busy, whole);
             columns.row(cells, self.labels[i].clone());
         }
         writeln!(out)?;
@@ -327,6 +243,32 @@ impl View<'_> {
         columns.write(out, &format!("method  {name}"), self.screen, cut_labelled)?;
         rest(out, rows.len() - shown, "row")?;
         self.without_value(out, &name)
+    }
+
+    /// Says why there is no table.
+    fn no_rows(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.args.by.is_some() || !self.args.conditions.is_empty() {
+            match &self.args.by {
+                Some(name) => {
+                    writeln!(out, "\nno call looked at has a value `{}`", printable(name))?
+                }
+                None => writeln!(out, "\nno call looked at fits --where")?,
+            }
+            return self.known_values(out);
+        }
+        match &self.args.filter {
+            Some(p) if !self.analysis.stats.is_empty() => writeln!(
+                out,
+                "\nno method of the calls looked at fits --filter {}",
+                printable(p)
+            ),
+            _ if self.args.min_calls > 1 => writeln!(
+                out,
+                "\nno method was called {} times",
+                count(self.args.min_calls)
+            ),
+            _ => writeln!(out, "\nno calls to show"),
+        }
     }
 
     /// Says how many methods `--by` leaves out.
@@ -555,4 +497,93 @@ pub(super) fn rest(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result
         )?;
     }
     Ok(())
+}
+
+/// The columns that some row asks for.
+struct Shown {
+    aggregated: bool,
+    errors: bool,
+    running: bool,
+    logical: bool,
+    open: bool,
+    counted: bool,
+    cut: bool,
+}
+
+impl Shown {
+    fn of<'s>(rows: impl Iterator<Item = &'s Stats> + Clone) -> Shown {
+        let any = |asks: fn(&Stats) -> bool| rows.clone().any(asks);
+        Shown {
+            aggregated: any(|s| s.aggregated > 0),
+            errors: any(|s| s.errors > 0),
+            running: any(|s| s.running > 0),
+            logical: any(|s| s.logical.calls > 0),
+            open: any(|s| s.logical.open > 0),
+            counted: any(|s| s.counted > 0),
+            cut: any(|s| s.cut > 0),
+        }
+    }
+
+    fn heads(&self) -> Vec<&'static str> {
+        let mut heads = vec!["self", "self%", "total", "total%"];
+        let times = self.logical.then_some(["active", "waiting"]);
+        heads.extend(times.into_iter().flatten());
+        heads.push("calls");
+        heads.extend(self.counted.then_some("counted"));
+        heads.extend(self.aggregated.then_some("summed up"));
+        heads.extend(["min", "p50", "p90", "p99", "max"]);
+        heads.extend(self.errors.then_some("errors"));
+        heads.extend(self.running.then_some("running"));
+        heads.extend(self.cut.then_some("cut"));
+        heads.extend(self.open.then_some("open"));
+        heads
+    }
+
+    /// A row; its shares are those of `busy` and `whole` nanoseconds.
+    fn cells(&self, s: &Stats, busy: u64, whole: u64) -> Vec<Cell> {
+        let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
+        let quantile = |s: &Stats, share: f64| match s.quantile(share) {
+            Some(ns) => about(duration(ns), s.aggregated > 0 || s.scaled.is_any()),
+            None => known(None),
+        };
+        let hot = share(s.own, busy) >= HOT_PERCENT;
+        let timed = |text: String| match s.is_counted() {
+            true => "-".to_owned(),
+            false => text,
+        };
+        let scaled = |text: String| timed(about(text, s.scaled.is_any()));
+        let some = |n: u64| timed(about(count(n), n > 0 && s.scaled.is_any()));
+        let own = timed(percent(s.own, busy));
+        let mut cells: Vec<Cell> = vec![
+            scaled(duration(s.own)).into(),
+            if hot {
+                Cell::styled(own, HOT)
+            } else {
+                own.into()
+            },
+            scaled(duration(s.total)).into(),
+            timed(percent(s.total.saturating_sub(s.logical.waiting), whole)).into(),
+        ];
+        if self.logical {
+            let times = [s.logical.active, s.logical.waiting];
+            cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns)).into()));
+        }
+        let more = s.less.nothing.map_or("", |_| "+");
+        cells.push(format!("{}{more}", about(count(s.all_calls()), s.scaled.is_any())).into());
+        cells.extend(self.counted.then(|| count(s.counted).into()));
+        cells.extend(self.aggregated.then(|| count(s.aggregated).into()));
+        cells.extend([
+            known(s.min).into(),
+            quantile(s, 0.5).into(),
+            quantile(s, 0.9).into(),
+            quantile(s, 0.99).into(),
+            timed(duration(s.max)).into(),
+        ]);
+        let style = if s.errors > 0 { BAD } else { DIM };
+        cells.extend(self.errors.then(|| Cell::styled(some(s.errors), style)));
+        cells.extend(self.running.then(|| some(s.running).into()));
+        cells.extend(self.cut.then(|| some(s.cut).into()));
+        cells.extend(self.open.then(|| timed(count(s.logical.open)).into()));
+        cells
+    }
 }

@@ -210,11 +210,9 @@ impl Needs {
                 returns: &method.returns,
             })
             .collect();
-        let guards = self.adapters.iter().any(|(_, adapter)| adapter.guard);
-        let flags = self.adapters.iter().any(|(_, adapter)| adapter.recursion);
         wanted.extend(self.nano_time.then_some(NANO_TIME));
-        wanted.extend(guards.then_some(FAILED));
-        wanted.extend(flags.then_some(BEGIN));
+        wanted.extend(self.has_guards().then_some(FAILED));
+        wanted.extend(self.has_flags().then_some(BEGIN));
         let mut types: Vec<&[u8]> = Vec::new();
         types.extend(self.objects.then_some(OBJECTS));
         let named: Vec<Vec<u8>> = self.types.iter().map(descriptor).collect();
@@ -241,27 +239,34 @@ impl Needs {
         let Some((mut added, places)) = found else {
             return Ok(None);
         };
-        let mut found = added.methods[places.len()..].iter().copied();
+        let (names, adapters) = self.found(&added, places.len(), names.len());
+        let classes = self.classes(file, &added, (&names, adapters), places.len());
+        added.ids.classes.extend(classes);
+        Ok(Some((added, places, names)))
+    }
+
+    /// What was found, in the order in which it was asked for, behind so many methods and strings of others.
+    fn found(&self, added: &Added, methods: usize, strings: usize) -> (Names, FoundAdapters) {
+        let mut found = added.methods[methods..].iter().copied();
         let mut next = || found.next().expect("one for each wanted method");
         let mut all = Names::default();
         for hook in &self.hooks {
             all.hooks.insert(Arc::clone(hook), next());
         }
-        let mut called = Vec::with_capacity(self.adapters.len());
+        let mut adapters = FoundAdapters::default();
         for (hook, adapter) in &self.adapters {
             let own = next();
             let goals: Vec<u32> = (0..goals(hook, adapter).len()).map(|_| next()).collect();
-            called.push((own, goals));
+            adapters.called.push(CalledAdapter { own, goals });
             all.adapters.insert(Arc::clone(&adapter.class), own);
         }
         for prim in &self.boxed {
-            let place = place_of(*prim);
             let method = next();
-            if let Some(place) = place {
+            if let Some(place) = place_of(*prim) {
                 all.boxes[place] = method;
             }
         }
-        let unboxed = places.len() + self.methods().len() - self.unboxed.len();
+        let unboxed = methods + self.methods().len() - self.unboxed.len();
         for (prim, &class) in self.unboxed.iter().zip(&added.classes[unboxed..]) {
             let method = next();
             if let Some(place) = place_of(*prim) {
@@ -271,12 +276,11 @@ impl Needs {
         if self.nano_time {
             all.nano_time = next();
         }
-        let mut guard = Guard::default();
-        if guards {
-            guard.failed = next();
+        if self.has_guards() {
+            adapters.guard.failed = next();
         }
-        if flags {
-            guard.begin = next();
+        if self.has_flags() {
+            adapters.guard.begin = next();
         }
         if self.objects {
             all.objects = added.types[0];
@@ -286,23 +290,40 @@ impl Needs {
             .extend(self.types.iter().cloned().zip(types.iter().copied()));
         let fields = self.fields.iter().cloned();
         all.fields.extend(fields.zip(added.fields.iter().copied()));
-        let strings = &added.strings[names.len()..];
+        let strings = &added.strings[strings..];
         let (texts, shown) = strings.split_at(self.texts.len());
         for (text, &string) in self.texts.iter().zip(texts) {
             all.texts.insert(Arc::clone(text), string);
         }
+        adapters.shown.extend_from_slice(shown);
+        (all, adapters)
+    }
+
+    /// The classes of adapters that the dex does not have yet; `methods` of others come before theirs.
+    fn classes(
+        &self,
+        file: &File<'_>,
+        added: &Added,
+        (names, adapters): (&Names, FoundAdapters),
+        methods: usize,
+    ) -> Vec<NewClass> {
+        let FoundAdapters {
+            called,
+            shown,
+            guard,
+        } = adapters;
         let mut classes = Vec::new();
         // Methods of adapters come behind those of hooks, each one's own and those that it calls.
-        let mut place = places.len() + self.hooks.len();
-        for (((hook, adapter), &name), (own, goals)) in self.adapters.iter().zip(shown).zip(called)
-        {
+        let mut place = methods + self.hooks.len();
+        for (((hook, adapter), name), called) in self.adapters.iter().zip(shown).zip(called) {
+            let CalledAdapter { own, goals } = called;
             let ty = added.classes[place];
             place += 1 + goals.len();
-            if defines(file, &added, ty) {
+            if defines(file, added, ty) {
                 continue;
             }
             let mut code = Vec::new();
-            put_adapter(hook, adapter, (&goals, &all), &guard, name, &mut code);
+            put_adapter(hook, adapter, (&goals, names), &guard, name, &mut code);
             classes.push(NewClass {
                 ty,
                 access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
@@ -312,8 +333,15 @@ impl Needs {
                 ..NewClass::default()
             });
         }
-        added.ids.classes.append(&mut classes);
-        Ok(Some((added, places, all)))
+        classes
+    }
+
+    fn has_guards(&self) -> bool {
+        self.adapters.iter().any(|(_, adapter)| adapter.guard)
+    }
+
+    fn has_flags(&self) -> bool {
+        self.adapters.iter().any(|(_, adapter)| adapter.recursion)
     }
 
     /// The methods that calls name: hooks, adapters each with what it calls, those that make boxes.
@@ -627,6 +655,213 @@ struct Guard {
     failed: u32,
 }
 
+/// New indices of an adapter's method and of those that it calls.
+struct CalledAdapter {
+    own: u32,
+    goals: Vec<u32>,
+}
+
+/// What adapters name.
+#[derive(Default)]
+struct FoundAdapters {
+    called: Vec<CalledAdapter>,
+    /// The strings that name their hooks.
+    shown: Vec<u32>,
+    guard: Guard,
+}
+
+/// The registers of an adapter, which begin with a result or an exception and the hook's name.
+const VALUES: u32 = 2;
+/// The flag against recursion, and what is stored in it, which is where, too.
+const BUSY: u32 = VALUES;
+const FALSE: u32 = VALUES + 1;
+
+/// A part of an adapter's code, and where what it throws goes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Tried {
+    start: u32,
+    end: u32,
+    handler: u32,
+}
+
+/// The code of an adapter, while it is put together.
+struct AdapterBody<'a> {
+    adapter: &'a Adapter,
+    code: Vec<u8>,
+    tries: Vec<Tried>,
+    /// What it gives.
+    width: Option<Width>,
+    /// What was there before, if it changes something, and its register.
+    old: Option<(Width, u32)>,
+}
+
+fn width_of(ty: &Ty) -> Option<Width> {
+    match ty {
+        Ty::Void => None,
+        ty => Some(Width::of(descriptor(ty)[0])),
+    }
+}
+
+impl AdapterBody<'_> {
+    fn units(&self) -> u32 {
+        insn::units(&self.code)
+    }
+
+    /// A call: where it begins and ends.
+    fn call(&mut self, method: u32, passed: &[u32]) -> (u32, u32) {
+        let start = self.units();
+        registers::put_invoke_static(&mut self.code, method as u16, passed);
+        (start, self.units())
+    }
+
+    /// What that part throws goes to what follows.
+    fn catch(&mut self, (start, end): (u32, u32)) {
+        let handler = self.units();
+        self.tries.push(Tried {
+            start,
+            end,
+            handler,
+        });
+    }
+
+    /// Returns what is in the first register.
+    fn give(&self, code: &mut Vec<u8>) {
+        let opcode = match self.width {
+            None => op::RETURN_VOID,
+            Some(Width::Single) => op::RETURN,
+            Some(Width::Wide) => op::RETURN_WIDE,
+            Some(Width::Object) => op::RETURN_OBJECT,
+        };
+        registers::put_one(code, opcode, 0);
+    }
+
+    /// The hook gives nothing: returns or throws what was there before, or returns zero.
+    fn give_zero(&self, code: &mut Vec<u8>) {
+        match (self.old, self.width) {
+            (Some((old, register)), _) => registers::put_move(code, old, 0, register),
+            (None, None) => {}
+            (None, Some(Width::Wide)) => registers::put_const_wide(code, 0, 0),
+            (None, Some(_)) => registers::put_const(code, 0, 0),
+        }
+        match &self.adapter.change {
+            Some(change) if change.throws => registers::put_one(code, op::THROW, 0),
+            _ => self.give(code),
+        }
+    }
+
+    fn put(&mut self, part: impl FnOnce(&Self, &mut Vec<u8>)) {
+        let mut code = std::mem::take(&mut self.code);
+        part(self, &mut code);
+        self.code = code;
+    }
+
+    /// Clears the flag against recursion.
+    fn end(&mut self) {
+        if self.adapter.recursion {
+            registers::put_const(&mut self.code, FALSE, 0);
+            registers::put_three(&mut self.code, op::APUT_BOOLEAN, FALSE, BUSY, FALSE);
+        }
+    }
+
+    /// Asks for the flag against recursion; where a hook runs already, this one does not.
+    fn begin(&mut self, begin: u32) {
+        let begun = self.call(begin, &[]);
+        registers::put_one(&mut self.code, op::MOVE_RESULT_OBJECT, BUSY);
+        let mut zero = Vec::new();
+        self.give_zero(&mut zero);
+        let mut failed = Vec::new();
+        if self.adapter.guard {
+            // It may fail itself, at the end of the stack or of memory.
+            registers::put_one(&mut failed, op::MOVE_EXCEPTION, 0);
+            failed.extend_from_slice(&zero);
+        }
+        let over = 2 + insn::units(&zero) + insn::units(&failed);
+        registers::put_if(&mut self.code, op::IF_NEZ, BUSY, over as u16);
+        self.code.extend_from_slice(&zero);
+        if self.adapter.guard {
+            self.catch(begun);
+        }
+        self.code.extend_from_slice(&failed);
+    }
+
+    /// Calls the hook, or what the links of a chain name, and returns the result; where that may throw.
+    fn hook(
+        &mut self,
+        hook: &Hook,
+        (goals, names): (&[u32], &Names),
+        (locals, words, passed_on): (u32, u32, u32),
+    ) -> (u32, u32) {
+        let mut nulls = Vec::new();
+        let hooked = if hook.links.is_empty() {
+            let passed: Vec<u32> = (locals..locals + words).collect();
+            let hooked = self.call(goals[0], &passed);
+            if let Some(width) = width_of(&hook.result) {
+                registers::put_one(&mut self.code, move_result(width), 0);
+            }
+            put_converted(hook, self.adapter, goals, &mut self.code);
+            hooked
+        } else {
+            let start = self.units();
+            let places = (locals, passed_on);
+            nulls = put_links(hook, (goals, names), places, &mut self.code);
+            (start, self.units())
+        };
+        self.end();
+        self.put(|body, code| body.give(code));
+        if !nulls.is_empty() {
+            let null = self.units();
+            for at in nulls {
+                let distance = (null - at) as u16;
+                let at = 2 * at as usize + 2;
+                self.code[at..at + 2].copy_from_slice(&distance.to_le_bytes());
+            }
+            self.end();
+            self.put(|body, code| body.give_zero(code));
+        }
+        hooked
+    }
+
+    /// The handler of what the hook throws: tells it, or throws it on.
+    fn failed(&mut self, hooked: (u32, u32), failed: u32, name: u32) {
+        self.catch(hooked);
+        registers::put_one(&mut self.code, op::MOVE_EXCEPTION, 0);
+        if !self.adapter.guard {
+            self.end();
+            registers::put_one(&mut self.code, op::THROW, 0);
+            return;
+        }
+        registers::put_const_string(&mut self.code, 1, name);
+        let told = self.call(failed, &[0, 1]);
+        self.end();
+        self.put(|body, code| body.give_zero(code));
+        self.catch(told);
+        registers::put_one(&mut self.code, op::MOVE_EXCEPTION, 0);
+        let distance = told.1 as i32 - self.units() as i32;
+        registers::put_goto(&mut self.code, distance);
+    }
+
+    /// Appends the code item; `registers`: all, arguments, and those that calls pass.
+    fn finish(mut self, [all, ins, outs]: [u32; 3], out: &mut Vec<u8>) {
+        self.tries.sort_unstable();
+        let begin = out.len();
+        let tries = self.tries.len();
+        let counts = [all as u16, ins as u16, outs as u16, tries as u16];
+        code_item::put_header(out, counts, self.units());
+        out.extend_from_slice(&self.code);
+        code_item::align(out, begin);
+        // The lists of handlers: how many, then for each that it catches all (a size of 0), and where.
+        let mut lists = vec![tries as u8];
+        for tried in &self.tries {
+            out.extend_from_slice(&tried.start.to_le_bytes());
+            out.extend_from_slice(&((tried.end - tried.start) as u16).to_le_bytes());
+            out.extend_from_slice(&(lists.len() as u16).to_le_bytes());
+            lists.push(0);
+            put_uleb32(&mut lists, tried.handler);
+        }
+        out.extend_from_slice(&lists);
+    }
+}
+
 /// Appends the code item of an adapter, which calls `goals`; `name` is the string that names the hook.
 fn put_adapter(
     hook: &Hook,
@@ -636,145 +871,30 @@ fn put_adapter(
     name: u32,
     out: &mut Vec<u8>,
 ) {
-    /// A result or an exception, and the hook's name.
-    const VALUES: u32 = 2;
-    /// The flag against recursion, and what is stored in it, which is where, too.
-    const BUSY: u32 = VALUES;
-    const FALSE: u32 = VALUES + 1;
     let passed_on = VALUES + if adapter.recursion { 2 } else { 0 };
     let room = room_for_links(hook);
     let locals = passed_on + room;
-    let width_of = |ty: &Ty| match ty {
-        Ty::Void => None,
-        ty => Some(Width::of(descriptor(ty)[0])),
-    };
-    let change = adapter.change.as_ref();
-    let (hooks, width) = (
-        width_of(&hook.result),
-        width_of(change.map_or(&hook.result, |change| &change.to)),
-    );
     let words: u32 = (hook.parameters.iter())
         .filter_map(width_of)
         .map(Width::words)
         .sum();
     // What was there before comes last.
+    let change = adapter.change.as_ref();
     let old = change.and_then(|change| width_of(&change.old));
     let ins = words + old.map_or(0, Width::words);
-    let mut code = Vec::new();
-    let call = |code: &mut Vec<u8>, method: u32, passed: &[u32]| {
-        let start = insn::units(code);
-        registers::put_invoke_static(code, method as u16, passed);
-        (start, insn::units(code))
+    let mut body = AdapterBody {
+        adapter,
+        code: Vec::new(),
+        tries: Vec::new(),
+        width: width_of(change.map_or(&hook.result, |change| &change.to)),
+        old: old.map(|width| (width, locals + words)),
     };
-    let give = |code: &mut Vec<u8>| {
-        registers::put_one(
-            code,
-            match width {
-                None => op::RETURN_VOID,
-                Some(Width::Single) => op::RETURN,
-                Some(Width::Wide) => op::RETURN_WIDE,
-                Some(Width::Object) => op::RETURN_OBJECT,
-            },
-            0,
-        );
-    };
-    // The hook gives nothing.
-    let give_zero = |code: &mut Vec<u8>| {
-        match (old, width) {
-            (Some(old), _) => registers::put_move(code, old, 0, locals + words),
-            (None, None) => {}
-            (None, Some(Width::Wide)) => registers::put_const_wide(code, 0, 0),
-            (None, Some(_)) => registers::put_const(code, 0, 0),
-        }
-        match change {
-            Some(change) if change.throws => registers::put_one(code, op::THROW, 0),
-            _ => give(code),
-        }
-    };
-    let end = |code: &mut Vec<u8>| {
-        if adapter.recursion {
-            registers::put_const(code, FALSE, 0);
-            registers::put_three(code, op::APUT_BOOLEAN, FALSE, BUSY, FALSE);
-        }
-    };
-    let mut tries: Vec<((u32, u32), u32)> = Vec::new();
     if adapter.recursion {
-        let begun = call(&mut code, guard.begin, &[]);
-        registers::put_one(&mut code, op::MOVE_RESULT_OBJECT, BUSY);
-        let mut zero = Vec::new();
-        give_zero(&mut zero);
-        let mut failed = Vec::new();
-        if adapter.guard {
-            // It may fail itself, at the end of the stack or of memory.
-            registers::put_one(&mut failed, op::MOVE_EXCEPTION, 0);
-            failed.extend_from_slice(&zero);
-        }
-        let over = 2 + insn::units(&zero) + insn::units(&failed);
-        registers::put_if(&mut code, op::IF_NEZ, BUSY, over as u16);
-        code.extend_from_slice(&zero);
-        if adapter.guard {
-            tries.push((begun, insn::units(&code)));
-        }
-        code.extend_from_slice(&failed);
+        body.begin(guard.begin);
     }
-    let passed: Vec<u32> = (locals..locals + words).collect();
-    let mut nulls = Vec::new();
-    let hooked = if hook.links.is_empty() {
-        let hooked = call(&mut code, goals[0], &passed);
-        if let Some(width) = hooks {
-            registers::put_one(&mut code, move_result(width), 0);
-        }
-        put_converted(hook, adapter, goals, &mut code);
-        hooked
-    } else {
-        let start = insn::units(&code);
-        nulls = put_links(hook, (goals, names), (locals, passed_on), &mut code);
-        (start, insn::units(&code))
-    };
-    end(&mut code);
-    give(&mut code);
-    if !nulls.is_empty() {
-        let null = insn::units(&code);
-        for at in nulls {
-            let distance = (null - at) as u16;
-            let at = 2 * at as usize + 2;
-            code[at..at + 2].copy_from_slice(&distance.to_le_bytes());
-        }
-        end(&mut code);
-        give_zero(&mut code);
-    }
-    tries.push((hooked, insn::units(&code)));
-    registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
-    if adapter.guard {
-        registers::put_const_string(&mut code, 1, name);
-        let told = call(&mut code, guard.failed, &[0, 1]);
-        end(&mut code);
-        give_zero(&mut code);
-        tries.push((told, insn::units(&code)));
-        registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
-        let distance = told.1 as i32 - insn::units(&code) as i32;
-        registers::put_goto(&mut code, distance);
-    } else {
-        end(&mut code);
-        registers::put_one(&mut code, op::THROW, 0);
-    }
-    tries.sort_unstable();
-    let begin = out.len();
-    let outs = ins.max(2).max(room) as u16;
-    let counts = [(locals + ins) as u16, ins as u16, outs, tries.len() as u16];
-    code_item::put_header(out, counts, insn::units(&code));
-    out.extend_from_slice(&code);
-    code_item::align(out, begin);
-    // The lists of handlers: how many, then for each that it catches all (a size of 0), and where.
-    let mut lists = vec![tries.len() as u8];
-    for ((start, end), handler) in tries {
-        out.extend_from_slice(&start.to_le_bytes());
-        out.extend_from_slice(&((end - start) as u16).to_le_bytes());
-        out.extend_from_slice(&(lists.len() as u16).to_le_bytes());
-        lists.push(0);
-        put_uleb32(&mut lists, handler);
-    }
-    out.extend_from_slice(&lists);
+    let hooked = body.hook(hook, (goals, names), (locals, words, passed_on));
+    body.failed(hooked, guard.failed, name);
+    body.finish([locals + ins, ins, ins.max(2).max(room)], out);
 }
 
 #[cfg(test)]

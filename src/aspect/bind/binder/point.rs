@@ -51,6 +51,49 @@ impl Point {
 }
 
 impl AtPoint<'_> {
+    /// Why a word has no value here, and what helps; `None` for those of a constructor, of a class, and constants.
+    fn has_no(&self, word: &Word) -> Option<(String, Option<&'static str>)> {
+        let kind = self.point.kind;
+        let point = kind.word();
+        let side = match self.when {
+            Where::After => "behind",
+            _ => "in front of",
+        };
+        let has_none = |word: &str| format!("`{word}` has no value {side} a point of `{point}`");
+        let never = |word: &str| format!("there is no `{word}` at points but calls");
+        let args_help = match kind {
+            PointKind::FieldGet => "there are `target`, `field`, and behind it `result`",
+            PointKind::FieldSet => "there are `target`, `value`, `field`",
+            PointKind::Throw | PointKind::Catch => "there is `exception`",
+            PointKind::MonitorEnter | PointKind::MonitorExit => "there is `target`",
+            _ => "there are `this`, `line`, `type`, `method`, `signature`",
+        };
+        Some(match word {
+            Word::Target if kind.is_field() && !self.point.has_target => (
+                "a static field has no `target`".into(),
+                Some("`target?` is null there"),
+            ),
+            Word::Target => (format!("a point of `{point}` has no `target`"), None),
+            Word::This => (
+                self.lacks_this
+                    .unwrap_or("a static method has no `this`")
+                    .into(),
+                Some("`this?` is null there"),
+            ),
+            Word::Named(name) if kind != PointKind::New => (has_none(name), Some(args_help)),
+            Word::Args | Word::EachArg | Word::Arg(_) if kind != PointKind::New => (
+                format!("a point of `{point}` has no arguments"),
+                Some(args_help),
+            ),
+            Word::Result => (has_none("result"), None),
+            Word::Exception => (has_none("exception"), None),
+            Word::State => (never("state"), None),
+            Word::Duration => (never("duration"), None),
+            Word::Id => (never("id"), None),
+            _ => return None,
+        })
+    }
+
     /// What the exception must be, and nothing else says.
     fn test(&self) -> Option<&Ty> {
         match self.point.kind {
@@ -385,101 +428,30 @@ impl Binding<'_> {
         operand: &HookOperand,
         place: &Range<usize>,
     ) -> Option<Result<Meant, Misfit>> {
-        let Point {
-            kind, has_target, ..
-        } = at.point;
-        let kind = *kind;
-        let side = match at.when {
-            Where::After => "behind",
-            _ => "in front of",
-        };
-        let nothing = |title: String, help: Option<&str>| match operand.optional {
-            true => Ok(Meant::Nothing),
-            false => Err(self.complains(place.clone(), title, "at", help.map(str::to_owned))),
-        };
-        let given = |passed: Passed| {
-            let n = place_of(at.passed, passed)?;
-            Some(Ok(Meant::Value(Value {
-                source: Source::Arg(n),
-                ty: at.type_of(passed).unwrap_or_else(|| self.string()),
-            })))
-        };
-        let text = |text: &str| {
-            Some(Ok(Meant::Value(Value {
-                source: Source::Text(text.into()),
-                ty: self.string(),
-            })))
-        };
         let mut passed = Vec::new();
         at.passed_by(&operand.word, &mut passed);
         let is_single = !matches!(operand.word, Word::Args | Word::EachArg | Word::Arg(_));
         if let ([one], true) = (&*passed, is_single) {
-            return given(*one);
+            let n = place_of(at.passed, *one)?;
+            let ty = at.type_of(*one).unwrap_or_else(|| self.string());
+            return Some(given(Source::Arg(n), ty));
         }
-        let word = kind.word();
         match &operand.word {
-            Word::Named(name) if name == CALLER => text(at.caller.unwrap_or_default()),
-            Word::Named(name) if name == FIELD && kind.is_field() => {
+            Word::Named(name) if name == CALLER => {
+                Some(self.given_text(at.caller.unwrap_or_default()))
+            }
+            Word::Named(name) if name == FIELD && at.point.kind.is_field() => {
                 let owner = match &at.point.owner {
                     Ty::Named(named) if !named.args.is_empty() => Ty::class(&named.name),
                     owner => owner.clone(),
                 };
                 let field = format!("{}.{}", self.shown_type(&owner), at.point.name);
-                text(&field)
+                Some(self.given_text(&field))
             }
-            Word::Target if kind.is_field() && !has_target => Some(nothing(
-                "a static field has no `target`".into(),
-                Some("`target?` is null there"),
-            )),
-            Word::Target => Some(nothing(
-                format!("a point of `{word}` has no `target`"),
-                None,
-            )),
-            Word::This => Some(nothing(
-                at.lacks_this
-                    .unwrap_or("a static method has no `this`")
-                    .into(),
-                Some("`this?` is null there"),
-            )),
-            Word::Args | Word::EachArg | Word::Arg(_) | Word::Named(_)
-                if kind != PointKind::New =>
-            {
-                let has = match kind {
-                    PointKind::FieldGet => "there are `target`, `field`, and behind it `result`",
-                    PointKind::FieldSet => "there are `target`, `value`, `field`",
-                    PointKind::Throw | PointKind::Catch => "there is `exception`",
-                    PointKind::MonitorEnter | PointKind::MonitorExit => "there is `target`",
-                    _ => "there are `this`, `line`, `type`, `method`, `signature`",
-                };
-                let title = match &operand.word {
-                    Word::Named(name) => {
-                        format!("`{name}` has no value {side} a point of `{word}`")
-                    }
-                    _ => format!("a point of `{word}` has no arguments"),
-                };
-                Some(nothing(title, Some(has)))
+            word => {
+                let (title, help) = at.has_no(word)?;
+                Some(self.absent((operand, place), title, "at", help))
             }
-            Word::Result | Word::Exception => {
-                let name = match operand.word {
-                    Word::Result => "result",
-                    _ => "exception",
-                };
-                let title = format!("`{name}` has no value {side} a point of `{word}`");
-                Some(nothing(title, None))
-            }
-            Word::State | Word::Duration | Word::Id => {
-                let name = match operand.word {
-                    Word::State => "state",
-                    Word::Duration => "duration",
-                    _ => "id",
-                };
-                Some(nothing(
-                    format!("there is no `{name}` at points but calls"),
-                    None,
-                ))
-            }
-            // Those of a constructor, of a class, and constants.
-            _ => None,
         }
     }
 }

@@ -1,0 +1,102 @@
+//! Methods that complete after they have returned: what their hooks cannot do.
+
+use super::*;
+
+impl<'b> Binding<'b> {
+    /// Whether a method that may end long after it has returned runs when it is called, at first: it is an async method of .NET.
+    pub(super) fn begins_at_once(&self) -> bool {
+        self.binder.target.language() == Language::CSharp
+            && !is_enumerated(&self.subject.signature.result)
+    }
+
+    /// What cannot be done in such a method. `is_outside`: a hook runs instead of its body, inside of the aspect's own hooks.
+    pub(super) fn ends_later(&self, is_outside: bool) -> Option<Misfit> {
+        let begins_at_once = self.begins_at_once();
+        let refused = match self.binder.target.language() {
+            Language::Java => self.refuses_all(),
+            Language::CSharp => self.refuses_some(is_outside),
+        };
+        if refused.is_some() {
+            return refused;
+        }
+        let own = self.aspect.2;
+        let is_asked_for = |record: &&OwnRecord| match &record.value {
+            Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
+            Recorded::Call(_) => true,
+        };
+        if begins_at_once {
+            let records = own.record.iter().chain(&own.entry);
+            let late = records
+                .filter(|_| !own.guard)
+                .find(|record| self.is_late(record))?;
+            return Some(self.complains(
+                late.span.clone(),
+                "a value at the end of an async method has its guard".into(),
+                "what it throws would reach nobody who awaits",
+                Some("leave `guard = false` out".into()),
+            ));
+        }
+        let mut late = (own.record.iter()).filter(|record| self.is_late(record));
+        let place = &late.find(is_asked_for)?.span;
+        let title = "values of iterators and suspend functions are not recorded yet";
+        Some(self.left_out(place, title, "for"))
+    }
+
+    pub(super) fn left_out(&self, place: &Range<usize>, title: &str, what: &str) -> Misfit {
+        let help = "leave them out: `exclude = { kind = \"async\" }`";
+        self.complains(place.clone(), title.into(), what, Some(help.into()))
+    }
+
+    /// `suspend` functions have no hooks.
+    pub(super) fn refuses_all(&self) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
+        let around = own.around.iter().filter(|hook| !around::passes_over(hook));
+        let hook = hooks.chain(around).next()?;
+        Some(self.left_out(
+            &hook.name,
+            "own hooks of a method that ends after it has returned are not there yet",
+            "for the suspend function",
+        ))
+    }
+
+    /// What no async method or iterator of .NET can do.
+    pub(super) fn refuses_some(&self, is_outside: bool) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let leaves_out =
+            |hook: &&OwnHook| matches!(hook.call.changes, Changes::Return(_) | Changes::Skip(_));
+        if let Some(hook) = own.enter.iter().find(leaves_out) {
+            return Some(self.complains(
+                hook.changes.clone(),
+                "the body of an async method or iterator is left out by `around` alone".into(),
+                "for",
+                Some("a hook `around` that does not call `proceed`".into()),
+            ));
+        }
+        let at_end = own.exit.iter().chain(&own.exception).next()?;
+        if is_outside {
+            return Some(self.complains(
+                at_end.name.clone(),
+                "a hook at the end of an async method or iterator does not lie outside of an `around`".into(),
+                "for",
+                Some("write the aspect behind that with `around`, or let that hook await the task".into()),
+            ));
+        }
+        if !own.guard {
+            return Some(self.complains(
+                at_end.name.clone(),
+                "a hook at the end of an async method or iterator has its guard".into(),
+                "what it throws would reach nobody who awaits",
+                Some("leave `guard = false` out".into()),
+            ));
+        }
+        let ends = |hook: &&OwnHook| matches!(&hook.call.changes, Changes::Value(_));
+        let hook = own.exception.iter().find(ends)?;
+        Some(self.complains(
+            hook.changes.clone(),
+            "an exception of an async method or iterator does not end in a hook".into(),
+            "for",
+            Some("`throw ..` puts another one in its place; a hook `around` can await and catch it".into()),
+        ))
+    }
+}

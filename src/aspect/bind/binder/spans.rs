@@ -1,0 +1,317 @@
+//! Calls that can be switched or are spans: what stands for their pair of hooks.
+
+use super::*;
+
+impl<'b> Binding<'b> {
+    /// The calls around the values that a logical call begins with: they decide about it, in front of its first piece.
+    pub(super) fn decided(
+        &mut self,
+        says: i32,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let [decide, pass] =
+            ["Decide", "Pass"].map(|name| self.of_library(SWITCHED, name, &(0..0), 2));
+        let says = Meant::Constant(Word::Int(says.into()));
+        let mut call = self.call_with(&decide, &[says, id()], keep)?;
+        let of_call = [records.state(keep), id()];
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        records.enter.decides = Some(call);
+        records.enter.switched = Some(self.call_with(&pass, &of_call, keep)?);
+        Ok(())
+    }
+
+    /// The calls that begin and end a call that can be switched, in place of the plain pair.
+    pub(super) fn switched(
+        &mut self,
+        says: i32,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let has_values = records.state.is_some();
+        let names = match self.binder.target.language() {
+            Language::Java => ["enter", "decide", "begin", "exit", "error"],
+            Language::CSharp => ["Enter", "Decide", "Begin", "Exit", "Error"],
+        };
+        let [enter, decide, begin, exit, error] =
+            names.map(|name| self.of_library(SWITCHED, name, &(0..0), 3));
+        let says = Meant::Constant(Word::Int(says.into()));
+        let first = if has_values { decide } else { enter };
+        let mut call = self.call_with(&first, &[says, id()], keep)?;
+        let of_call = [records.state(keep), id()];
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        match has_values {
+            true => {
+                records.enter.decides = Some(call);
+                records.enter.switched = Some(self.call_with(&begin, &of_call, keep)?);
+            }
+            false => records.enter.switched = Some(call),
+        }
+        records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
+        let thrown = Meant::Value(Value {
+            source: Source::Exception,
+            ty: self.throwable(),
+        });
+        let of_call = [thrown, records.state(keep), id()];
+        records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
+        Ok(())
+    }
+
+    /// The calls that begin and end a span, in place of the plain pair.
+    pub(super) fn spans(
+        &mut self,
+        says: i32,
+        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let names = match self.binder.target.language() {
+            Language::Java => ["begin", "exit", "error"],
+            Language::CSharp => ["Begin", "Exit", "Error"],
+        };
+        let [begin, exit, error] = names.map(|name| self.of_library(SPANS, name, &(0..0), 4));
+        self.span_begins(says, (rule, aspects), &begin, records, keep)?;
+        let of_call = [records.state(keep), id()];
+        records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
+        let thrown = Meant::Value(Value {
+            source: Source::Exception,
+            ty: self.throwable(),
+        });
+        let of_call = [thrown, records.state(keep), id()];
+        records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
+        self.injected(aspects, records, keep)?;
+        self.span_gives(aspects, records, keep)
+    }
+
+    /// The calls around the values that a logical call begins with which is a span: its first piece begins it.
+    pub(super) fn passed(
+        &mut self,
+        says: i32,
+        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let pass = self.of_library(SPANS, "Pass", &(0..0), 4);
+        self.span_begins(says, (rule, aspects), &pass, records, keep)?;
+        self.injected(aspects, records, keep)?;
+        self.span_gives(aspects, records, keep)
+    }
+
+    /// The call that decides about a span, with the headers that came in, and that which begins it.
+    pub(super) fn span_begins(
+        &mut self,
+        says: i32,
+        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        begin: &OwnHook,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let came = self.extracted(aspects, records, keep)?;
+        let came = self.span_takes(came, aspects, records, keep)?;
+        let decide = match self.binder.target.language() {
+            Language::Java => "decide",
+            Language::CSharp => "Decide",
+        };
+        let decide = self.of_library(SPANS, decide, &(0..0), 4);
+        let says = Meant::Constant(Word::Int(says.into()));
+        let once = || match &*rule.once {
+            "" => Meant::Nothing,
+            word => Meant::Constant(Word::Text(word.to_owned())),
+        };
+        let kept = self.kept(aspects, records, keep)?;
+        let mut incoming = vec![says, once(), came, id()];
+        if let Some((kept, _)) = &kept {
+            incoming.insert(3, kept.clone());
+        }
+        let mut call = self.call_with(&decide, &incoming, keep)?;
+        let state = records.state(keep);
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        records.enter.decides = Some(call);
+        match kept {
+            Some((kept, goes_on)) => self.leaves(kept, goes_on, records, keep)?,
+            None if self.gives_stage() && all_complete(aspects) || self.follows => {
+                let leave = match self.binder.target.language() {
+                    Language::Java => "leave",
+                    Language::CSharp => "Leave",
+                };
+                let leave = self.of_library(SPANS, leave, &(0..0), 3);
+                let stage = Meant::Value(Value {
+                    source: Source::Result,
+                    ty: self.subject.signature.result.clone(),
+                });
+                let meant = [records.state(keep), stage, id()];
+                let mut call = self.call_with(&leave, &meant, keep)?;
+                call.dest = Dest::State(records.state.unwrap_or_default());
+                records.exit.made.push(call);
+            }
+            None => {}
+        }
+        let kind = Meant::Constant(Word::Int(rule.kind.number().into()));
+        let of_call = [state, kind, once(), id()];
+        records.enter.switched = Some(self.call_with(begin, &of_call, keep)?);
+        Ok(())
+    }
+
+    /// Whether a call gives a stage.
+    pub(super) fn gives_stage(&self) -> bool {
+        let result = self.subject.signature.result.name();
+        result.is_some_and(|name| STAGES.contains(&name))
+    }
+
+    /// The object that keeps the span, and the rule that says how long.
+    pub(super) fn kept<'a>(
+        &mut self,
+        aspects: &[Meets<'a>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<Option<(Meant, Meets<'a>)>, Misfit> {
+        let found = (aspects.iter()).find_map(|&aspect| Some((aspect, aspect.2.kept()?)));
+        let Some((aspect, kept)) = found else {
+            return Ok(None);
+        };
+        let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        let kept = binding.evaluated(kept, &mut records.enter.made, keep)?;
+        Ok(Some((kept, aspect)))
+    }
+
+    /// What tells, in front of the values at the end, whether the span goes on.
+    pub(super) fn leaves(
+        &mut self,
+        kept: Meant,
+        aspect: Meets<'_>,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        binding.when = When::Exit;
+        let context = aspect.2.context.as_ref();
+        let goes_on = match context.and_then(|context| context.goes_on.as_ref()) {
+            Some(goes_on) => binding.evaluated(goes_on, &mut records.exit.made, keep)?,
+            None => Meant::Constant(Word::Bool(false)),
+        };
+        let leave = self.of_library([SPANS[0]; 2], "leave", &(0..0), 4);
+        let meant = [records.state(keep), kept, goes_on, id()];
+        let mut call = self.call_with(&leave, &meant, keep)?;
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        records.exit.made.push(call);
+        Ok(())
+    }
+
+    /// What came in with a request: the hook library says which headers it asks for, and gets each.
+    pub(super) fn extracted(
+        &mut self,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<Meant, Misfit> {
+        let of = |own: &OwnHooks| own.context.as_ref()?.extract.clone();
+        let found = aspects
+            .iter()
+            .find_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        let Some((aspect, extract)) = found else {
+            return Ok(Meant::Nothing);
+        };
+        let is_chain = !matches!(extract.value, Recorded::Call(_));
+        let [asks, came] = match (self.binder.target.language(), is_chain) {
+            (Language::Java, true) => ["asks", "came"],
+            // A static method cannot be left out: it is asked for the first once more.
+            (Language::Java, false) => ["asksAgain", "came"],
+            (Language::CSharp, true) => ["Asks", "Came"],
+            (Language::CSharp, false) => ["AsksAgain", "Came"],
+        };
+        let place = extract.span.clone();
+        let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        let mut so_far = Meant::Nothing;
+        for which in 0..HEADERS {
+            let which = Meant::Constant(Word::Int(which));
+            let asks = binding.of_library(SPANS, asks, &place, 1);
+            let (call, name) = binding.kept_text(&asks, std::slice::from_ref(&which), keep)?;
+            records.enter.made.push(call);
+            let mut written = extract.clone();
+            binding.taken = vec![name];
+            for operand in written.value.operands_mut() {
+                let word = Word::Kept(name);
+                replace(std::slice::from_mut(operand), "name", &word);
+                operand.each_argument(&mut |argument| {
+                    replace(std::slice::from_mut(argument), "name", &word);
+                });
+            }
+            let header = binding.evaluated(&written, &mut records.enter.made, keep)?;
+            let came = binding.of_library(SPANS, came, &place, 3);
+            let call = binding.call_with(&came, &[so_far, which, header], keep)?;
+            so_far = kept_result(call, records, keep);
+        }
+        Ok(so_far)
+    }
+
+    /// A call of the hook library that gives a text, and where that is kept.
+    pub(super) fn kept_text(
+        &mut self,
+        written: &OwnHook,
+        meant: &[Meant],
+        keep: &mut Keep,
+    ) -> Result<(Call, u16), Misfit> {
+        let mut call = self.call_with(written, meant, keep)?;
+        let place = keep.state(self.string());
+        call.dest = Dest::State(place);
+        Ok((call, place))
+    }
+
+    /// What sends the context with a request, once it is known: the hook library says which headers.
+    pub(super) fn injected(
+        &mut self,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let of = |own: &OwnHooks| own.context.as_ref()?.inject.clone();
+        let all = aspects
+            .iter()
+            .filter_map(|&aspect| Some((aspect, of(aspect.2)?)));
+        let [sends, header] = match self.binder.target.language() {
+            Language::Java => ["sends", "header"],
+            Language::CSharp => ["Sends", "Header"],
+        };
+        for (aspect, inject) in all.collect::<Vec<_>>() {
+            let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+            for which in 0..HEADERS {
+                let which = [Meant::Constant(Word::Int(which))];
+                let mut places = [0; 2];
+                for (place, method) in places.iter_mut().zip([sends, header]) {
+                    let written = binding.of_library(SPANS, method, inject.place(), 1);
+                    let (mut call, kept) = binding.kept_text(&written, &which, keep)?;
+                    call.role = Role::Switch;
+                    records.enter.sent.push(call);
+                    *place = kept;
+                }
+                let [name, value] = places.map(Word::Kept);
+                binding.taken = places.to_vec();
+                let call = match inject.clone() {
+                    Inject::Call(mut written) => {
+                        let operands = &mut written.call.operands;
+                        replace(operands, "name", &name);
+                        replace(operands, "value", &value);
+                        binding.hook(&written, 0, keep)?
+                    }
+                    Inject::Chain(mut written) => {
+                        binding.sends = true;
+                        for operand in written.value.operands_mut() {
+                            operand.each_argument(&mut |argument| {
+                                let argument = std::slice::from_mut(argument);
+                                replace(argument, "name", &name);
+                                replace(argument, "value", &value);
+                            });
+                        }
+                        let mut made = Vec::new();
+                        binding.evaluated(&written, &mut made, keep)?;
+                        records.enter.sent.append(&mut made);
+                        None
+                    }
+                };
+                records.enter.sent.append(&mut binding.chains);
+                records.enter.sent.extend(call);
+            }
+        }
+        Ok(())
+    }
+}
