@@ -152,7 +152,7 @@ TESTS = [
     script("aot", "builds", 56, needs=("sdk",), runs="ci"),
     script("suites", "more", 41, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
     script("servers", "more", 33, needs=("jdks",), runs="ci"),
-    script("roslyn", "more", 83, "--only roslyn", file="programs_dotnet", runs="brief", brief=LARGE),
+    script("roslyn", "more", 57, "--only roslyn", file="programs_dotnet", runs="brief", brief=LARGE),
     script("large_programs", "more", 49, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.

@@ -811,7 +811,7 @@ impl Planner<'_> {
         Some((verdict, None))
     }
 
-    /// Notes which aspects a method is meant by, for who asks.
+    /// Notes which aspects match a method, where the caller collects that.
     fn note_meant(&mut self, (ty, index): (u32, u32), method: &Method<'_>) {
         let Some((_, matcher)) = &self.current else {
             return;

@@ -1,7 +1,7 @@
-//! Code that takes no longer than it is.
+//! Straight-line code: no branch back, and no call that may take long.
 
-/// Whether code of that length is a straight line. `next` gives where the instruction behind one at a position begins; nothing
-/// behind one that may take longer, or goes back, or cannot be read. Code without instructions is no line.
+/// Whether code of `len` units is a straight line. `next` gives the position behind the instruction at a position, or `None`
+/// where that instruction branches back, may take long, or cannot be decoded. Empty code is not a straight line.
 pub fn is_straight_line(len: usize, next: impl Fn(u32) -> Option<u32>) -> bool {
     let mut pc = 0;
     while (pc as usize) < len {

@@ -161,7 +161,7 @@ impl Declared {
     }
 }
 
-/// Gives a rule the hooks that advice in XML is, or has it record calls; what is told of that.
+/// Turns an advice element of `aop.xml` into hooks of the rule, or into recorded calls. Returns the note for the user.
 fn advised(
     element: &str,
     invoked: &Invoked,

@@ -73,7 +73,7 @@ impl Symbols {
     }
 }
 
-/// What is sound, or what is wrong with the entry that is read.
+/// What an entry holds, or why it is malformed.
 type Sound<T> = std::result::Result<T, &'static str>;
 
 /// One block of a map, while it is read.

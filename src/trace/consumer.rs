@@ -1,5 +1,5 @@
-//! What those share who follow a trace while its process writes it: they take the place of its consumer, beat, and see whether
-//! the process is gone.
+//! The consumer of a live trace, for `tail` and `collect`: it takes the trace's one consumer lock, writes heartbeats, and finds
+//! out whether the writing process is gone.
 
 use super::format::{FLAG_ORDERLY, HEADER_USED, HEARTBEAT_AT, Header};
 use super::lock;
@@ -14,7 +14,7 @@ const QUIET: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 
 
 /// The process that writes a trace.
 pub(super) struct Writer {
-    /// It has held the trace's lock.
+    /// The process was seen to hold the trace's lock.
     was_locked: bool,
     /// When the trace was seen to change.
     changed: Instant,
@@ -46,7 +46,7 @@ impl Writer {
     }
 }
 
-/// Takes the place of a trace's consumer, which is one.
+/// Takes the consumer lock of a trace. Fails where another process has it: a trace has one consumer.
 pub(super) fn take(trace: &File, path: &Path, header: &Header) -> Result<()> {
     if lock::take_consumer(trace) {
         return Ok(());
@@ -64,7 +64,7 @@ pub(super) fn put((trace, path): (&File, &Path), at: usize, value: u64) -> Resul
     write_at(trace, &value.to_le_bytes(), at as u64).map_err(|e| Error::io("write to", path, e))
 }
 
-/// Tells the process that its trace has a consumer still.
+/// Writes the next heartbeat: the process sees by it that the consumer lives.
 pub(super) fn beat(trace: (&File, &Path), header: &mut Header) -> Result<()> {
     header.heartbeat = header.heartbeat.wrapping_add(1);
     put(trace, HEARTBEAT_AT, header.heartbeat)

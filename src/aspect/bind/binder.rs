@@ -331,7 +331,7 @@ impl Binder<'_> {
             let decided = subject.span.is_some() || has_values;
             let says = if decided { says | DECIDED } else { says };
             match (subject.span, decided) {
-                (Some(rule), _) => binding.passed(says, (rule, aspects), records, keep)?,
+                (Some(rule), _) => binding.begun("Pass", says, (rule, aspects), records, keep)?,
                 (None, true) => binding.decided(says, records, keep)?,
                 (None, false) => {}
             }

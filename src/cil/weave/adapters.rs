@@ -511,7 +511,7 @@ fn kept(hook: &Hook, result: Option<&Ty>, importer: &mut Importer<'_, '_>) -> Re
     importer.additions().stand_alone_sig(&blob)
 }
 
-/// Calls the hook, and makes of its result what the adapter gives or stores.
+/// Calls the hook, converts its result, and returns or stores it.
 fn put_hook(
     (hook, method): (&Hook, u32),
     change: Option<&Change>,

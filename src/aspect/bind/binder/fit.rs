@@ -1,4 +1,4 @@
-//! Which overload takes what a rule writes, and what is converted for it.
+//! Chooses the overload that takes the operands of a rule, and the conversions of each.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Methods that complete after they have returned: what their hooks cannot do.
+//! What hooks of methods that complete asynchronously cannot do.
 
 use super::*;
 

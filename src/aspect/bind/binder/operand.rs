@@ -63,7 +63,7 @@ impl Binding<'_> {
         }
     }
 
-    /// Nothing, where the rule says `?`; else the error.
+    /// The error, or `None` where the rule has `?`.
     pub(super) fn absent(
         &self,
         (operand, place): (&HookOperand, &Range<usize>),

@@ -69,8 +69,9 @@ impl<'b> Binding<'b> {
             Language::Java => ["begin", "exit", "error"],
             Language::CSharp => ["Begin", "Exit", "Error"],
         };
-        let [begin, exit, error] = names.map(|name| self.of_library(SPANS, name, &(0..0), 4));
-        self.span_begins(says, (rule, aspects), &begin, records, keep)?;
+        let [begin, exit, error] = names;
+        self.begun(begin, says, (rule, aspects), records, keep)?;
+        let [exit, error] = [exit, error].map(|name| self.of_library(SPANS, name, &(0..0), 4));
         let of_call = [records.state(keep), id()];
         records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
         let thrown = Meant::Value(Value {
@@ -79,20 +80,20 @@ impl<'b> Binding<'b> {
         });
         let of_call = [thrown, records.state(keep), id()];
         records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
-        self.injected(aspects, records, keep)?;
-        self.span_gives(aspects, records, keep)
+        Ok(())
     }
 
-    /// The calls around the values that a logical call begins with which is a span: its first piece begins it.
-    pub(super) fn passed(
+    /// The calls that begin a span: by the library's method of that name, which gets what came in and gives its headers to what is sent.
+    pub(super) fn begun(
         &mut self,
+        begin: &str,
         says: i32,
         (rule, aspects): (&SpanRule, &[Meets<'_>]),
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
-        let pass = self.of_library(SPANS, "Pass", &(0..0), 4);
-        self.span_begins(says, (rule, aspects), &pass, records, keep)?;
+        let begin = self.of_library(SPANS, begin, &(0..0), 4);
+        self.span_begins(says, (rule, aspects), &begin, records, keep)?;
         self.injected(aspects, records, keep)?;
         self.span_gives(aspects, records, keep)
     }
