@@ -58,11 +58,14 @@ public static class Program
 
     private static async Task CancelledAsync()
     {
-        using var source = new CancellationTokenSource(20);
+        using var source = new CancellationTokenSource();
         Task watch = Till.WatchAsync(source.Token);
+        Task wait = Till.WaitAsync(source.Token);
+        // The wait has begun, so it lasts this time however busy the machine is.
+        source.CancelAfter(20);
         try
         {
-            await Till.WaitAsync(source.Token);
+            await wait;
         }
         catch (OperationCanceledException e)
         {
