@@ -237,9 +237,12 @@ namespace App
                     await Task.Delay(1);
                     throw new ArgumentException("on purpose");
                 case "cancel":
-                    using (var stop = new CancellationTokenSource(5))
+                    using (var stop = new CancellationTokenSource())
                     {
-                        await Task.Delay(-1, stop.Token);
+                        Task wait = Task.Delay(-1, stop.Token);
+                        // No timer: where its callback is under way when the program ends, Mono aborts it and fails.
+                        new Thread(stop.Cancel).Start();
+                        await wait;
                     }
                     break;
                 case "both":
