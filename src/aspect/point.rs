@@ -85,6 +85,20 @@ pub struct Point {
 }
 
 impl Point {
+    /// An access to a field of a class of the JVM or of a dex file; `ty` is the field's.
+    pub fn field(kind: PointKind, owner: &str, name: &str, has_target: bool, ty: Ty) -> Point {
+        let plain = Point::plain(kind, owner, name);
+        let target = has_target.then(|| plain.owner.clone());
+        let is_set = kind == PointKind::FieldSet;
+        let value = is_set.then(|| ty.clone());
+        Point {
+            takes: target.into_iter().chain(value).collect(),
+            has_target,
+            result: if is_set { Ty::Void } else { ty },
+            ..plain
+        }
+    }
+
     /// One that takes nothing and gives nothing. A class of the JVM or of a dex file owns it.
     pub fn plain(kind: PointKind, owner: &str, name: &str) -> Point {
         Point {

@@ -194,19 +194,8 @@ impl Found<'_, '_> {
         if ty == Ty::Void || self.ty.starts_with('[') {
             return Err(Reason::Unsupported);
         }
-        let owner = Ty::class(self.ty);
-        let target = has_target.then(|| owner.clone());
-        let value = is_set.then(|| ty.clone());
-        Ok(Point {
-            kind: self.kind,
-            owner,
-            name: self.name.into(),
-            takes: target.into_iter().chain(value).collect(),
-            has_target,
-            result: if is_set { Ty::Void } else { ty },
-            is_tested: false,
-            reference: 0,
-        })
+        let (kind, owner, name) = (self.kind, self.ty, self.name);
+        Ok(Point::field(kind, owner, name, has_target, ty))
     }
 
     fn new_object(&self, replaced: bool) -> std::result::Result<Point, Reason> {

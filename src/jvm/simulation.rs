@@ -320,18 +320,9 @@ pub fn step<'a, W: Word<'a>>(
             state.stack.push(W::of(Value::New(insn.pc)));
             Some(())
         }
-        op::NEWARRAY => state.pop(1).map(|()| {
-            // JVMS 6.5, table newarray-A
-            let name = b"ZCFDBSIJ".get(usize::from(byte(1)).wrapping_sub(4)..);
-            let array = name.and_then(|n| n.get(..1)).map(|name| Type {
-                dimensions: 1,
-                primitive: true,
-                name,
-            });
-            state
-                .stack
-                .push(W::of(array.map_or(Value::Other, Value::Object)));
-        }),
+        op::NEWARRAY => state
+            .pop(1)
+            .map(|()| state.stack.push(W::of(primitive_array(byte(1))))),
         op::ANEWARRAY | op::CHECKCAST => state.pop(1).map(|()| {
             let named = class.pool.class_name(index()).map(Type::named);
             let value = match named {
@@ -354,6 +345,17 @@ pub fn step<'a, W: Word<'a>>(
         }),
     };
     Ok(done.map(|()| Step::Next))
+}
+
+/// An array of the primitive type that `newarray` names (JVMS 6.5, table newarray-A).
+fn primitive_array<'a>(code: u8) -> Value<'a> {
+    let name = b"ZCFDBSIJ".get(usize::from(code).wrapping_sub(4)..);
+    let array = name.and_then(|n| n.get(..1)).map(|name| Type {
+        dimensions: 1,
+        primitive: true,
+        name,
+    });
+    array.map_or(Value::Other, Value::Object)
 }
 
 /// Pushes what `ldc` or `ldc_w` loads: one word.

@@ -637,24 +637,8 @@ impl<'a> Decoder<'a> {
                     number,
                 }
             }
-            ESCAPE_THREAD => {
-                let flags = c.le_u32().ok()?;
-                let len = c.le_u32().ok()? as usize;
-                let name = String::from_utf8_lossy(c.take(len).ok()?);
-                Escape::Thread {
-                    thread: argument,
-                    flags,
-                    name,
-                }
-            }
-            ESCAPE_EXCEPTION => {
-                let type_len = c.le_u32().ok()? as usize;
-                let message_len = c.le_u32().ok()? as usize;
-                Escape::Exception {
-                    type_name: String::from_utf8_lossy(c.take(type_len).ok()?),
-                    message: String::from_utf8_lossy(c.take(message_len).ok()?),
-                }
-            }
+            ESCAPE_THREAD => thread(argument, c)?,
+            ESCAPE_EXCEPTION => exception(c)?,
             ESCAPE_LOST => Escape::Lost(c.le_u64().ok()?),
             ESCAPE_UNHANDLED => {
                 c.le_u64().ok()?;
@@ -725,6 +709,28 @@ impl<'a> Decoder<'a> {
             _ => return None,
         })
     }
+}
+
+/// The head of a thread's records.
+fn thread<'a>(thread: u32, mut c: Cursor<'a>) -> Option<Escape<'a>> {
+    let flags = c.le_u32().ok()?;
+    let len = c.le_u32().ok()? as usize;
+    let name = String::from_utf8_lossy(c.take(len).ok()?);
+    Some(Escape::Thread {
+        thread,
+        flags,
+        name,
+    })
+}
+
+/// What an exception is: the lengths of both texts come first.
+fn exception<'a>(mut c: Cursor<'a>) -> Option<Escape<'a>> {
+    let type_len = c.le_u32().ok()? as usize;
+    let message_len = c.le_u32().ok()? as usize;
+    Some(Escape::Exception {
+        type_name: String::from_utf8_lossy(c.take(type_len).ok()?),
+        message: String::from_utf8_lossy(c.take(message_len).ok()?),
+    })
 }
 
 /// The high half, then the low one.

@@ -566,11 +566,11 @@ impl Replay {
                 visitor.slow(method, start, took, failed);
             }
             // It belongs to no call of its method.
-            Escape::Value { value, .. }
-                if value.flags & VALUE_OF_ENTRY != 0 && !visitor.wants_values() => {}
             Escape::Value { id, value } if value.flags & VALUE_OF_ENTRY != 0 => {
-                let value = Value::new(&value, symbols.values(id));
-                visitor.entry_value(value, &self.run.stack);
+                if visitor.wants_values() {
+                    let value = Value::new(&value, symbols.values(id));
+                    visitor.entry_value(value, &self.run.stack);
+                }
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);
@@ -631,24 +631,33 @@ impl Replay {
                 {
                     visitor.values(values);
                 }
-                if !failed {
+                if failed {
+                    visitor.complete(method, call, time, Outcome::Error, weight);
+                    let details = next.details.take();
+                    visitor.error(method, &self.thrown_of(call, time, borrowed(&details)));
+                } else {
                     visitor.complete(method, call, time, Outcome::Exit, weight);
-                    return;
                 }
-                visitor.complete(method, call, time, Outcome::Error, weight);
-                let details = next.details.take();
-                let thrown = Thrown {
-                    details: borrowed(&details),
-                    call: Some(call),
-                    outside: !self.part.has_end(time) || !self.takes(call),
-                    ..Thrown::default()
-                };
-                visitor.error(method, &thrown);
             }
             Escape::Unhandled { time } => {
                 self.unhandled(time, borrowed(&next.details.take()), visitor);
             }
             _ => {}
+        }
+    }
+
+    /// What a logical call failed with.
+    fn thrown_of<'d>(
+        &mut self,
+        call: u64,
+        time: u64,
+        details: Option<(&'d str, &'d str)>,
+    ) -> Thrown<'d> {
+        Thrown {
+            details,
+            call: Some(call),
+            outside: !self.part.has_end(time) || !self.takes(call),
+            ..Thrown::default()
         }
     }
 

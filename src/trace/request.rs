@@ -53,7 +53,7 @@ impl Asked {
     pub fn find(&self, traces: &[Trace]) -> Result<u128> {
         let mut found: FxHashSet<u128> = FxHashSet::default();
         for trace in traces {
-            each_span(trace, |span| {
+            each_span(trace, |_, span| {
                 if self.fits(span.trace) {
                     found.insert(span.trace);
                 }
@@ -85,8 +85,8 @@ impl Asked {
     }
 }
 
-/// Calls `each` with every span of a trace that has an id.
-fn each_span(trace: &Trace, mut each: impl FnMut(SpanContext)) {
+/// Calls `each` with every span of a trace that has an id, and with its method's number there.
+pub(super) fn each_span(trace: &Trace, mut each: impl FnMut(u32, SpanContext)) {
     let mut copy = Vec::new();
     for thread in trace.threads() {
         for segment in trace.segments(thread) {
@@ -96,7 +96,7 @@ fn each_span(trace: &Trace, mut each: impl FnMut(SpanContext)) {
             loop {
                 records.skip_calls();
                 match records.next() {
-                    Some(Record::Escape(Escape::Span { span, .. })) => each(span),
+                    Some(Record::Escape(Escape::Span { id, span })) => each(id, span),
                     Some(_) => {}
                     None => break,
                 }
@@ -184,7 +184,7 @@ impl<'m> Finder<'m> {
     /// Adds what a trace has of it.
     pub fn add(&mut self, process: usize, trace: &Trace) {
         let mut is_of_it = false;
-        each_span(trace, |span| is_of_it |= span.trace == self.trace);
+        each_span(trace, |_, span| is_of_it |= span.trace == self.trace);
         if !is_of_it {
             return;
         }

@@ -3,9 +3,10 @@
 use super::call::{Call, Frame, Outcome, Thrown};
 use super::contexts::{self, Contexts, OpenSpans};
 use super::file::Trace;
-use super::format::{Escape, Record, SpanContext};
+use super::format::SpanContext;
 use super::methods::{Method, MethodIx, Methods};
 use super::replay::{Replay, Run, Visitor};
+use super::request::each_span;
 use super::values::Value;
 use crate::printable::printable;
 use crate::spans::SpanRule;
@@ -206,27 +207,14 @@ impl Requests {
 fn entries(trace: &Trace) -> FxHashMap<u64, u64> {
     // Of each span its parent, or itself where it is an entry.
     let mut around: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut copy = Vec::new();
-    for thread in trace.threads() {
-        for segment in trace.segments(thread) {
-            let Some(mut records) = trace.decode(segment, &mut copy) else {
-                continue;
-            };
-            loop {
-                records.skip_calls();
-                match records.next() {
-                    Some(Record::Escape(Escape::Span { id, span })) if around.len() < MAX_SPANS => {
-                        let rule = trace.symbols().span(id);
-                        let is_entry = rule.is_none_or(|rule| rule.kind.is_entry());
-                        let parent = if is_entry { span.span } else { span.parent };
-                        around.insert(span.span, parent);
-                    }
-                    Some(_) => {}
-                    None => break,
-                }
-            }
+    each_span(trace, |id, span| {
+        if around.len() < MAX_SPANS {
+            let rule = trace.symbols().span(id);
+            let is_entry = rule.is_none_or(|rule| rule.kind.is_entry());
+            let parent = if is_entry { span.span } else { span.parent };
+            around.insert(span.span, parent);
         }
-    }
+    });
     let all: Vec<u64> = around.keys().copied().collect();
     for span in all {
         // The way up, to what has no parent here; damaged traces have circles.

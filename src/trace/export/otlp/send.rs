@@ -171,6 +171,9 @@ fn setting(
     own.or_else(|| get(format!("OTEL_EXPORTER_OTLP_{what}")).map(|value| (value, false)))
 }
 
+/// Reads a setting of a signal.
+type Get<'a> = dyn Fn(&str) -> Option<(String, bool)> + 'a;
+
 fn target(
     signal: Signal,
     endpoint: Option<&str>,
@@ -178,20 +181,67 @@ fn target(
     headers: &[(String, String)],
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Target> {
-    let get = |what| setting(signal, what, environment);
-    let protocol = match (protocol, get("PROTOCOL")) {
-        (Some(protocol), _) => protocol,
-        (None, None) => Protocol::Http,
-        (None, Some((name, _))) => match &*name {
-            "http/protobuf" => Protocol::Http,
-            "grpc" => Protocol::Grpc,
-            name => {
-                return Err(Error::usage(format!(
-                    "OTEL_EXPORTER_OTLP_PROTOCOL: {name} is not supported; http/protobuf and grpc are"
-                )));
-            }
-        },
+    let get = |what: &str| setting(signal, what, environment);
+    let protocol = match protocol {
+        Some(protocol) => protocol,
+        None => protocol_of(&get)?,
     };
+    let address = address(signal, endpoint, protocol, &get)?;
+    let headers = all_headers(headers, address.user, &get)?;
+    let gzip = match get("COMPRESSION").map(|(name, _)| name).as_deref() {
+        None | Some("none") => false,
+        Some("gzip") => true,
+        Some(name) => {
+            return Err(Error::usage(format!(
+                "OTEL_EXPORTER_OTLP_COMPRESSION: {name} is not supported; gzip and none are"
+            )));
+        }
+    };
+    let timeout = match get("TIMEOUT") {
+        None => 10_000,
+        Some((ms, _)) => (ms.parse()).map_err(|_| {
+            Error::usage(format!(
+                "OTEL_EXPORTER_OTLP_TIMEOUT: {ms} is not a number of milliseconds"
+            ))
+        })?,
+    };
+    Ok(Target {
+        protocol,
+        uri: address.uri,
+        headers,
+        gzip,
+        timeout: Duration::from_millis(timeout),
+        is_assumed_secure: address.is_assumed_secure,
+    })
+}
+
+fn protocol_of(get: &Get<'_>) -> Result<Protocol> {
+    let Some((name, _)) = get("PROTOCOL") else {
+        return Ok(Protocol::Http);
+    };
+    match &*name {
+        "http/protobuf" => Ok(Protocol::Http),
+        "grpc" => Ok(Protocol::Grpc),
+        name => Err(Error::usage(format!(
+            "OTEL_EXPORTER_OTLP_PROTOCOL: {name} is not supported; http/protobuf and grpc are"
+        ))),
+    }
+}
+
+/// Where a signal goes.
+struct Address {
+    uri: Uri,
+    /// What stood before the @. It is a secret: it goes into a header, and into no message.
+    user: Option<String>,
+    is_assumed_secure: bool,
+}
+
+fn address(
+    signal: Signal,
+    endpoint: Option<&str>,
+    protocol: Protocol,
+    get: &Get<'_>,
+) -> Result<Address> {
     let (mut uri, own) = match (endpoint, get("ENDPOINT"), protocol) {
         (Some(endpoint), _, _) => (endpoint.to_owned(), false),
         (None, Some(found), _) => found,
@@ -199,7 +249,6 @@ fn target(
         (None, None, Protocol::Grpc) => ("http://localhost:4317".to_owned(), false),
     };
     let mut is_assumed_secure = false;
-    // What stands before the @ is a secret: it goes into a header, and into no message.
     let user = take_user(&mut uri);
     if protocol == Protocol::Grpc && !uri.contains("://") {
         let insecure = get("INSECURE").is_some_and(|(value, _)| value.eq_ignore_ascii_case("true"));
@@ -226,6 +275,19 @@ fn target(
             "endpoint {uri}: expected http://host:port or https://host:port"
         )));
     }
+    Ok(Address {
+        uri: parsed,
+        user,
+        is_assumed_secure,
+    })
+}
+
+/// The headers of the environment, then these; and the address's user, if they do not say who sends.
+fn all_headers(
+    headers: &[(String, String)],
+    user: Option<String>,
+    get: &Get<'_>,
+) -> Result<Vec<(HeaderName, HeaderValue)>> {
     let mut all = match get("HEADERS") {
         Some((list, _)) => {
             pairs(&list).map_err(|e| Error::usage(format!("OTEL_EXPORTER_OTLP_HEADERS: {e}")))?
@@ -245,33 +307,8 @@ fn target(
             HeaderValue::from_str(value).map_err(|_| ())?,
         ))
     });
-    let headers = headers.collect::<Result<Vec<_>, ()>>().map_err(|()| {
+    headers.collect::<Result<Vec<_>, ()>>().map_err(|()| {
         Error::usage("a header for the Collector has characters that HTTP does not allow")
-    })?;
-    let gzip = match get("COMPRESSION").map(|(name, _)| name).as_deref() {
-        None | Some("none") => false,
-        Some("gzip") => true,
-        Some(name) => {
-            return Err(Error::usage(format!(
-                "OTEL_EXPORTER_OTLP_COMPRESSION: {name} is not supported; gzip and none are"
-            )));
-        }
-    };
-    let timeout = match get("TIMEOUT") {
-        None => 10_000,
-        Some((ms, _)) => (ms.parse()).map_err(|_| {
-            Error::usage(format!(
-                "OTEL_EXPORTER_OTLP_TIMEOUT: {ms} is not a number of milliseconds"
-            ))
-        })?,
-    };
-    Ok(Target {
-        protocol,
-        uri: parsed,
-        headers,
-        gzip,
-        timeout: Duration::from_millis(timeout),
-        is_assumed_secure,
     })
 }
 

@@ -17,7 +17,7 @@ use crate::spans::SpanRule;
 use crate::switches::{self, Sampling};
 use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
-use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
+use crate::trace::call::{Call, Frame, Outcome, Piece, Thrown, from_root};
 use crate::trace::contexts::{self, Anchor, Contexts, OpenSpans};
 use crate::trace::exceptions;
 use crate::trace::export::Selection;
@@ -254,6 +254,19 @@ impl Lane {
     fn around(&self, at: usize) -> Option<&Anchor> {
         self.contexts.around(self.base + at)
     }
+}
+
+/// A call that has ended, with what is around it.
+struct Ended<'a> {
+    call: &'a Call,
+    frame: &'a Frame,
+    /// The calls that are looked at, this one last; empty where it is none of them.
+    stack: &'a [Frame],
+    /// The same without this one.
+    around: &'a [Frame],
+    time: u64,
+    /// The context that the library made for it.
+    own: Option<SpanContext>,
 }
 
 /// The span of a call that has just ended.
@@ -1273,105 +1286,140 @@ impl Spans {
     fn ended_call(&mut self, call: &Call, stack: &[Frame]) -> bool {
         self.flush(None);
         let values = std::mem::take(&mut self.values);
-        let Some(&frame) = stack.last() else {
+        let Some(frame) = stack.last() else {
             return true;
         };
-        let frame = &frame;
         let stack = self.looked_at(stack);
         let around = stack.split_last().map_or(stack, |(_, around)| around);
-        let time = call.start.saturating_add(call.total);
+        let ended = Ended {
+            call,
+            frame,
+            stack,
+            around,
+            time: call.start.saturating_add(call.total),
+            own: self.lane.call_at(around.len()).map(|anchor| anchor.span),
+        };
         self.reach(call.method, Some(frame.id));
-        let own = self.lane.call_at(around.len()).map(|anchor| anchor.span);
         if self.is_learning {
-            if let Some(piece) = call.piece.filter(|piece| piece.first) {
-                let which = (piece.call, call.weight);
-                self.goes_on(piece.call, own);
-                self.begin_logical(call.method, which, call.start, around, true);
-                if self.rule(call.method).is_some() && self.begun_by_piece.len() < MAX_LOGICAL {
-                    self.begun_by_piece.insert(piece.call);
-                }
-            }
-            if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
-                let depth = self.options.selection.depth;
-                let stays = call.piece.is_some() || self.fits(stack, time, depth);
-                self.hand_up(stack, stays);
-            }
+            self.learn_ended(&ended);
             return true;
         }
         if let Some(piece) = call.piece {
-            // Who resumes it has not begun it.
-            let began = if piece.first { around } else { &[] };
+            self.ended_piece(&ended, piece, &values);
+        }
+        if self.lane.wanted && !stack.is_empty() {
+            self.ended_span(&ended, values);
+        }
+        true
+    }
+
+    /// The first pass: which spans are of which logical calls, and what a call without a span hands to the one around it.
+    fn learn_ended(&mut self, ended: &Ended<'_>) {
+        let call = ended.call;
+        if let Some(piece) = call.piece.filter(|piece| piece.first) {
             let which = (piece.call, call.weight);
-            self.goes_on(piece.call, own);
-            self.begin_logical(call.method, which, call.start, began, piece.first);
-            let is_below = !stack.is_empty();
-            let mut late = None;
-            if let Some(logical) = self.logical.get_mut(&piece.call) {
-                logical.below |= is_below;
-                logical.last = logical.last.max(time);
-                logical.start = logical.start.min(call.start);
-                logical.seen = true;
-                let size = values::size(&values);
-                if !logical.over && self.logical_values + size <= values::MAX_LOGICAL {
-                    self.logical_values += size;
-                    logical.values.extend_from_slice(&values);
-                }
-                // Another thread may resume a call before the record that suspends it is written.
-                if piece.first && !std::mem::replace(&mut logical.begun, true) && logical.over {
-                    late = Some((logical.start, logical.last - logical.start, logical.failed));
-                }
-            }
-            let known = self.reach(call.method, Some(frame.id));
-            if let Some((start, duration, failed)) = late {
-                if known.wanted {
-                    known.count.add(duration, failed, call.weight.into());
-                }
-                self.complete_held(piece.call, call.method, &values);
-                self.release(piece.call, Some(start));
-            }
-            let end = self.logical.get_mut(&piece.call);
-            if let Some(end) = end.and_then(|logical| logical.late.take()) {
-                self.end_logical(piece.call, end.time, end.how);
-                let exception = end.exception.as_ref();
-                self.flush(exception.map(|(t, m)| (&**t, &**m)));
+            self.goes_on(piece.call, ended.own);
+            self.begin_logical(call.method, which, call.start, ended.around, true);
+            if self.rule(call.method).is_some() && self.begun_by_piece.len() < MAX_LOGICAL {
+                self.begun_by_piece.insert(piece.call);
             }
         }
-        if !self.lane.wanted || stack.is_empty() {
-            return true;
+        if self.lane.wanted && !self.lane.begun.is_empty() && !ended.stack.is_empty() {
+            let depth = self.options.selection.depth;
+            let stays = call.piece.is_some() || self.fits(ended.stack, ended.time, depth);
+            self.hand_up(ended.stack, stays);
         }
-        // The logical call is the span.
+    }
+
+    /// A piece of a logical call: what it tells of that, and whether that has ended before.
+    fn ended_piece(&mut self, ended: &Ended<'_>, piece: Piece, values: &[values::Value]) {
+        let call = ended.call;
+        // Who resumes it has not begun it.
+        let began = if piece.first { ended.around } else { &[] };
+        let which = (piece.call, call.weight);
+        self.goes_on(piece.call, ended.own);
+        self.begin_logical(call.method, which, call.start, began, piece.first);
+        let mut late = None;
+        if let Some(logical) = self.logical.get_mut(&piece.call) {
+            logical.below |= !ended.stack.is_empty();
+            logical.last = logical.last.max(ended.time);
+            logical.start = logical.start.min(call.start);
+            logical.seen = true;
+            let size = values::size(values);
+            if !logical.over && self.logical_values + size <= values::MAX_LOGICAL {
+                self.logical_values += size;
+                logical.values.extend_from_slice(values);
+            }
+            // Another thread may resume a call before the record that suspends it is written.
+            if piece.first && !std::mem::replace(&mut logical.begun, true) && logical.over {
+                late = Some((logical.start, logical.last - logical.start, logical.failed));
+            }
+        }
+        let known = self.reach(call.method, Some(ended.frame.id));
+        if let Some((start, duration, failed)) = late {
+            if known.wanted {
+                known.count.add(duration, failed, call.weight.into());
+            }
+            self.complete_held(piece.call, call.method, values);
+            self.release(piece.call, Some(start));
+        }
+        let end = self.logical.get_mut(&piece.call);
+        if let Some(end) = end.and_then(|logical| logical.late.take()) {
+            self.end_logical(piece.call, end.time, end.how);
+            let exception = end.exception.as_ref();
+            self.flush(exception.map(|(t, m)| (&**t, &**m)));
+        }
+    }
+
+    /// A call that is looked at: the span that it is, if it is one. A piece is none: the logical call is the span.
+    fn ended_span(&mut self, ended: &Ended<'_>, values: Vec<values::Value>) {
+        let (call, depth) = (ended.call, ended.around.len());
         let is_part = call.piece.is_some();
-        let exported = !is_part && self.fits(stack, time, self.options.selection.depth);
+        let exported = !is_part && self.fits(ended.stack, ended.time, self.options.selection.depth);
         // However deep it lies.
-        let has_rule = self.rule(call.method).is_some();
         let is_measured = self.options.metrics
-            && has_rule
+            && self.rule(call.method).is_some()
             && matches!(call.outcome, Outcome::Exit | Outcome::Error)
-            && (exported || !is_part && self.fits(stack, time, None));
+            && (exported || !is_part && self.fits(ended.stack, ended.time, None));
         if !self.lane.begun.is_empty() {
-            self.hand_up(stack, exported || is_part);
+            self.hand_up(ended.stack, exported || is_part);
         }
-        let known = self.reach(call.method, Some(frame.id));
+        let known = self.reach(call.method, Some(ended.frame.id));
         if known.wanted && !is_part && call.outcome != Outcome::Running {
             let failed = call.outcome == Outcome::Error;
             known.count.add(call.total, failed, call.weight.into());
         }
         if !exported && !is_measured {
-            return true;
+            return;
         }
-        let values = match own {
+        let values = match ended.own {
             Some(own) => self.open.values(own.span, values),
-            None => {
-                let depth = self.lane.base + around.len();
-                self.lane.contexts.values(depth, values)
-            }
+            None => self.lane.contexts.values(self.lane.base + depth, values),
         };
-        let mut span = self.span(call.method, call.start, time, call.outcome);
-        span.trace_id = self.trace_id(stack).to_vec();
-        let is_short = !self.is_long(call.start, time, false);
+        let Some(span) = self.span_of(ended, &values) else {
+            return;
+        };
+        if exported {
+            self.lane.contexts.note_child(self.lane.base + depth);
+        }
+        self.pending.push(Pending {
+            span,
+            method: call.method,
+            held: None,
+            is_sent: exported,
+            is_measured,
+        });
+    }
+
+    /// The span of a call with all but its exception; none where its rule says so.
+    fn span_of(&mut self, ended: &Ended<'_>, values: &[values::Value]) -> Option<Span> {
+        let Ended { call, around, .. } = *ended;
+        let mut span = self.span(call.method, call.start, ended.time, call.outcome);
+        span.trace_id = self.trace_id(ended.stack).to_vec();
+        let is_short = !self.is_long(call.start, ended.time, false);
         let nearest = self.nearest(around, is_short);
-        let mut parent = self.parent(stack, around.len(), nearest);
-        span.span_id = match own {
+        let mut parent = self.parent(ended.stack, around.len(), nearest);
+        span.span_id = match ended.own {
             Some(own) => {
                 let outer = nearest.and_then(|at| self.lane.around(at));
                 let is_of_trace = outer.is_some_and(|outer| outer.span.trace == own.trace);
@@ -1381,7 +1429,7 @@ impl Spans {
                 span.flags = flags_of(own);
                 own.span.to_be_bytes().to_vec()
             }
-            None => self.new_span_id(frame, around.len()).to_vec(),
+            None => self.new_span_id(ended.frame, around.len()).to_vec(),
         };
         if around.is_empty() && self.is_root(call.method) {
             span.kind = self.options.root_kind.number() as i32;
@@ -1392,23 +1440,11 @@ impl Spans {
             span.attributes
                 .push(number("weave.weight", call.weight.into()));
         }
-        span.trace_state = self.trace_state(stack, &span.trace_id);
-        tell(&mut span, &values);
-        if !self.ruled(&mut span, call.method, &values, around.len()) {
-            return true;
-        }
-        if exported {
-            self.lane.contexts.note_child(self.lane.base + around.len());
-        }
+        span.trace_state = self.trace_state(ended.stack, &span.trace_id);
+        tell(&mut span, values);
         span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
-        self.pending.push(Pending {
-            span,
-            method: call.method,
-            held: None,
-            is_sent: exported,
-            is_measured,
-        });
-        true
+        self.ruled(&mut span, call.method, values, around.len())
+            .then_some(span)
     }
 
     fn on_thread(&self, span: &mut Span) {
