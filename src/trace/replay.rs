@@ -544,12 +544,7 @@ impl Replay {
     ) {
         match escape {
             Escape::Exception { type_name, message } => next.details = Some((type_name, message)),
-            Escape::Lost(n) => {
-                self.run.tally.lost = self.run.tally.lost.saturating_add(n);
-                if n > 0 {
-                    self.run.miss();
-                }
-            }
+            Escape::Lost(n) => self.lost(n),
             // Behind a gap the innermost call may be another.
             Escape::Aggregated(ns) if !self.run.silent => {
                 if let Some(top) = self.run.stack.last_mut().filter(|_| self.run.over == 0) {
@@ -579,15 +574,7 @@ impl Replay {
                     visitor.span(method, span, self.run.stack.len());
                 }
             }
-            Escape::Context(span) => {
-                let span = Some(span).filter(|span| span.span != 0);
-                // Said again within the thread's own span, it ends with that.
-                let is_within = self.run.stack.last().is_some_and(|frame| frame.root > 0);
-                self.run.in_context = span.is_some() && !is_within;
-                if self.run.over == 0 {
-                    visitor.context(span, self.run.stack.len());
-                }
-            }
+            Escape::Context(span) => self.context(span, visitor),
             Escape::Value { id, value } if visitor.wants_values() => {
                 let kept = self.run.values.get_or_insert_default();
                 kept.wait(id, &value, symbols.values(id));
@@ -643,6 +630,25 @@ impl Replay {
                 self.unhandled(time, borrowed(&next.details.take()), visitor);
             }
             _ => {}
+        }
+    }
+
+    /// So many records are missing here.
+    fn lost(&mut self, records: u64) {
+        self.run.tally.lost = self.run.tally.lost.saturating_add(records);
+        if records > 0 {
+            self.run.miss();
+        }
+    }
+
+    /// The context that a thread goes on in: none where the span has no id.
+    fn context(&mut self, span: SpanContext, visitor: &mut impl Visitor) {
+        let span = Some(span).filter(|span| span.span != 0);
+        // Said again within the thread's own span, it ends with that.
+        let is_within = self.run.stack.last().is_some_and(|frame| frame.root > 0);
+        self.run.in_context = span.is_some() && !is_within;
+        if self.run.over == 0 {
+            visitor.context(span, self.run.stack.len());
         }
     }
 
