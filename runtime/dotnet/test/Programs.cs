@@ -152,9 +152,9 @@ public static class Programs
         }
     }
 
-    private sealed class Unruly : List<object>, System.Collections.ICollection
+    private sealed class Throwing : System.Collections.ArrayList
     {
-        System.Collections.IEnumerator System.Collections.IEnumerable.GetEnumerator()
+        public override System.Collections.IEnumerator GetEnumerator()
         {
             throw new InvalidOperationException("unruly");
         }
@@ -222,7 +222,7 @@ public static class Programs
         Spans.Exit(Span(Queued.Links(Queued.Link(came), all), 11), 11);
         Spans.Exit(Span(Queued.Links(null, all.ToArray()), 11), 11);
         Spans.Exit(Span(Queued.Links(null, new HashSet<object>(all)), 11), 11);
-        Spans.Exit(Span(Queued.Links(null, new Unruly()), 12), 12);
+        Spans.Exit(Span(Queued.Links(null, new Throwing()), 12), 12);
         Spans.Exit(Span(Queued.Parent(came, all[5]), 13), 13);
         Holds(Queued.Link(Spans.Came(null, 0, "00-hostile")) == null, "what is none is no link");
         Forgotten();
