@@ -357,15 +357,15 @@ namespace Weave.Runtime
         /// <summary>What came in beside a span's parent, and its links, in front of its begin.</summary>
         private void State(Span span, int id)
         {
+            if (span.State != null)
+            {
+                Value(span.State, Format.Text, Span.StatePlace, Span.LongestState, null, id);
+            }
             for (int i = 0; span.Links != null && i < span.Links.Count; i++)
             {
                 Value(span.Links[i], Format.Text, Span.LinkPlace, Span.LongestLink, null, id);
             }
             span.Links = null;
-            if (span.State != null)
-            {
-                Value(span.State, Format.Text, Span.StatePlace, Span.LongestState, null, id);
-            }
         }
 
         /// <summary>A span begins that is no call of the thread.</summary>

@@ -157,7 +157,8 @@ namespace Weave.Runtime
             to.TraceId.CopyTo(bytes);
             int flags = (to.TraceFlags & ActivityTraceFlags.Recorded) != 0 ? Span.Sampled : 0;
             string state = to.TraceState;
-            return Span.Link(Span.Traceparent(Number(bytes, 0), Number(bytes, 8), Number(to.SpanId), flags), state != null && state.Length > Span.LongestState ? null : state);
+            state = state != null && state.Length > Span.LongestState ? null : state;
+            return Span.Link(Span.Traceparent(Number(bytes, 0), Number(bytes, 8), Number(to.SpanId), flags), state);
         }
 
         internal static long Low(ActivityTraceId id)

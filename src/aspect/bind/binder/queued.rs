@@ -46,12 +46,14 @@ impl Binding<'_> {
         self.binder.target.language() == Language::CSharp
     }
 
-    /// What `give` and `take` say in vain: no object is named.
+    /// What `give` and `take` say in vain: no object is named, or one that is not there yet.
     fn has_no_queue(&self) -> Option<Misfit> {
         let own = self.aspect.2;
         let is_later = |record: &&OwnRecord| {
-            self.type_of(record)
-                .is_some_and(|ty| self.binder.is_followed(ty))
+            let is_result =
+                matches!(&record.value, Recorded::Operand(operand) if operand.word == Word::Result);
+            let ty = self.type_of(record).filter(|_| is_result);
+            ty.is_some_and(|ty| self.binder.is_followed(ty))
         };
         if let Some(task) = own.taken().filter(is_later) {
             return Some(self.complains(
