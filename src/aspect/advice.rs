@@ -163,6 +163,8 @@ pub enum Reason {
     CallOfExact,
     /// A call of a generic method, or of a method of a generic type (.NET).
     CallOfGeneric,
+    /// A call at which an iterator would take a context: it would go on in who enumerates (.NET).
+    TakesInIterator,
     /// A call of what is not public, so that nobody else can make it.
     CallOfHidden,
     /// A call of what may be protected: nothing says what is above the class that makes it, or above the type that has it.
@@ -233,6 +235,7 @@ impl Reason {
             Reason::CallOfSuper => "call-of-super",
             Reason::CallOfExact => "call-of-exact",
             Reason::CallOfGeneric => "call-of-generic",
+            Reason::TakesInIterator => "takes-in-iterator",
             Reason::CallOfHidden => "call-of-hidden",
             Reason::CallOfUnknown => "call-of-unknown",
             Reason::CallerSensitive => "caller-sensitive",
@@ -260,6 +263,7 @@ impl Reason {
             Reason::CallOfSuper
                 | Reason::CallOfExact
                 | Reason::CallOfGeneric
+                | Reason::TakesInIterator
                 | Reason::CallOfHidden
                 | Reason::CallOfUnknown
                 | Reason::CallerSensitive
@@ -351,6 +355,9 @@ impl fmt::Display for Reason {
             Reason::CallOfExact => "a call of a base type's or a struct's method stays as it is",
             Reason::CallOfGeneric => {
                 "a call of a generic method or of a generic type's method stays as it is"
+            }
+            Reason::TakesInIterator => {
+                "what an iterator takes would be the context of who enumerates it: the call stays as it is"
             }
             Reason::CallOfHidden => "a call of what is not public stays as it is",
             Reason::CallOfUnknown => {

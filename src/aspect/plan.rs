@@ -500,14 +500,17 @@ impl Planner<'_> {
 }
 
 impl<'a> Planner<'a> {
-    /// The hooks of a method that takes contexts from calls: they are over with it.
+    /// The hooks of a method that takes contexts from calls: they are over with it. What an async method takes is over with its flow.
     fn frame(&self, method: &Method<'_>) -> Option<Meets<'a>> {
         let language = self.own.as_ref()?.binder.target.language();
-        let aspect = self
-            .takes
-            .filter(|_| language == Language::Java && !method.kinds.intersects(Kinds::ASYNC))?;
+        let aspect = (self.takes).filter(|_| !method.kinds.intersects(Kinds::ASYNC))?;
         let (name, hooks) = self.matcher.matcher().own_hooks(aspect)?;
-        Some((aspect, name, hooks.at.as_ref()?.frame.as_deref()?))
+        let frame = hooks.at.as_ref()?.frame.as_deref()?;
+        let hooks = match language {
+            Language::Java => &frame.java,
+            Language::CSharp => &frame.dotnet,
+        };
+        Some((aspect, name, hooks))
     }
 }
 

@@ -4,11 +4,12 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, logs, aspnet, drivers, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
 `stores`: PostgreSQL and Redis (Jedis) on the JVM, which must be there;
+`messages`: log4net and the activities of a library on .NET (`WEAVE_LOG4NET=newest`: one version alone);
 `drivers`: databases on .NET, by what they tell themselves and by the packs for those that are silent. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
@@ -16,6 +17,7 @@ import argparse
 import collections
 import contextlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -107,7 +109,7 @@ def judged(score, name, trace, folder, wanted="expected.txt", count=0, kinds=9, 
 
 #: At once, as the program's argument says.
 REQUESTS = 300
-DOTNET_REQUESTS = 360
+DOTNET_REQUESTS = 330
 
 
 IN = {
@@ -184,7 +186,7 @@ def dotnet_(score, folder):
         ran = run([*host, plain / "app.exe", *args])
         done = run([*host, woven / "app.exe", *args], check=False, env=values.environment(trace))
         score.check(f"{name}: it does what it did", (done.returncode, done.stdout) == (0, ran.stdout), done.stdout + done.stderr[-600:])
-        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 10, ["/timer/"] if name == "Mono" else [])
+        judged(score, name, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 11, ["/timer/"] if name == "Mono" else [])
         exchanged(score, name, [*host, woven / "app.exe"], folder)
 
 
@@ -361,6 +363,50 @@ def drivers(score, folder):
             score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
 
 
+#: Versions of log4net whose events `pack:logs-net` takes alike: the last alone where it is to be short.
+LOG4NET = ("2.0.12", "3.5.0")[-1 if os.environ.get("WEAVE_LOG4NET") == "newest" else 0:]
+
+
+def messages(score, folder):
+    """On .NET: what log4net writes has the ids of its request, a library's activity is below the span that a message has come from, and its
+    links are in the trace."""
+    found = sdk.find()
+    environment = found.environment(folder / "packages")
+    for version in LOG4NET:
+        plain, woven, trace, source = fresh(folder / f"plain-{version}"), fresh(folder / f"woven-{version}"), folder / "run.wtrace", fresh(folder / "source")
+        for file in (SOURCES / "messages").iterdir():
+            shutil.copy(file, source)
+        (source / "nuget.config").write_text(found.config())
+        run([found.dotnet, "build", source / "messages.csproj", "-c", "Release", "-o", plain, "--nologo", "-v", "q", f"-p:Log4net={version}"], env=environment)
+        run([weave_binary(), "-q", "--rules", SOURCES / "messages/rules.toml", plain, woven])
+        was = run([found.dotnet, plain / "messages.dll"], env=environment)
+        trace.unlink(missing_ok=True)
+        done = run([found.dotnet, woven / "messages.dll"], check=False, env={**environment, **values.environment(trace)})
+        name = f"messages, log4net {version}"
+        score.check(f"{name}: it runs", done.returncode == 0 and not done.stderr, done.stdout[-300:] + done.stderr[-600:])
+        checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+        score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
+        spans = collected(trace, folder, "--min", "0")
+        text = [text for _, text in trees(spans)]
+        (folder / "messages.txt").write_text("\n\n".join(text) + "\n")
+        expected = (SOURCES / "expected_messages.txt").read_text().strip().split("\n\n")
+        score.check(f"{name}: spans, their parents and links", text == expected, f"{len(text)} trees, see {folder / 'messages.txt'}")
+        states = sorted(link.get("traceState", "") for span in spans for link in span.get("links", []))
+        score.check(f"{name}: a link has its tracestate", states == ["", "vendor=1"], str(states))
+        # What unwoven has no ids has those of the span that it was logged in.
+        within = {"request 1": "handle 1", "task 1": "handle 1", "request 2": "handle 2", "task 2": "handle 2", "item": "inner", "behind": "put", "batch": "received"}
+        ids = {span["name"]: span for span in spans}
+        wanted = []
+        for one in was.stdout.splitlines():
+            head, message = one.rsplit("] ", 1)
+            span = ids.get(within.get(message))
+            own = head.split("]")[0][1:]
+            wanted.append(f"[{span['traceId'] if own == '(null)' else own}] [{span['spanId']}] [{span['flags'] & 255:02x}] {message}" if span else one)
+        found_lines = done.stdout.splitlines()
+        score.check(f"{name}: lines of requests have their ids, others none", sorted(found_lines) == sorted(wanted) and len(wanted) == 18,
+                    "\n".join(sorted(set(found_lines) ^ set(wanted))[:8]) or str(len(wanted)))
+
+
 STORES = ("org.postgresql:postgresql:42.7.4:jar:", "com.zaxxer:HikariCP:5.1.0:jar:", "org.slf4j:slf4j-api:1.7.36:jar:", "org.slf4j:slf4j-nop:1.7.36:jar:",
           "org.apache.commons:commons-pool2:2.12.0:jar:", "org.json:json:20240303:jar:", "com.google.code.gson:gson:2.11.0:jar:")
 #: Versions of Jedis whose commands `pack:requests-jvm` takes alike.
@@ -392,7 +438,7 @@ def stores(score, folder):
             score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes() and "geheim".encode("utf-16-le") not in trace.read_bytes(), "")
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "stores": stores}
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "stores": stores}
 
 
 def body():

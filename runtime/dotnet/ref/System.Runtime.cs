@@ -302,6 +302,7 @@ namespace System.Collections
 
     public interface IEnumerable { IEnumerator GetEnumerator(); }
     public interface ICollection { int Count { get; } }
+    public interface IDictionary { object this[object key] { get; set; } }
 }
 
 namespace System.Collections.Generic
@@ -311,12 +312,10 @@ namespace System.Collections.Generic
         new T Current { get; }
     }
 
-#if NET8_0_OR_GREATER
     public interface IReadOnlyCollection<out T> : IEnumerable<T>
     {
         int Count { get; }
     }
-#endif
 
     public interface IEnumerable<out T> : IEnumerable
     {
@@ -556,6 +555,14 @@ namespace System.Runtime.CompilerServices
     public sealed class MethodImplAttribute : Attribute
     {
         public MethodImplAttribute(MethodImplOptions options) { }
+    }
+
+    public sealed class ConditionalWeakTable<TKey, TValue> where TKey : class where TValue : class
+    {
+        public delegate TValue CreateValueCallback(TKey key);
+        public ConditionalWeakTable() { }
+        public bool TryGetValue(TKey key, out TValue value) { throw null; }
+        public TValue GetValue(TKey key, CreateValueCallback createValueCallback) { throw null; }
     }
 
     public static class RuntimeHelpers

@@ -47,6 +47,7 @@ namespace System.Threading
         public static int Exchange(ref int location, int value) { throw null; }
         public static long Add(ref long location, long value) { throw null; }
         public static int Increment(ref int location) { throw null; }
+        public static int Decrement(ref int location) { throw null; }
         public static long Exchange(ref long location, long value) { throw null; }
         public static long Increment(ref long location) { throw null; }
     }

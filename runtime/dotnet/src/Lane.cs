@@ -118,6 +118,10 @@ namespace Weave.Runtime
         internal Span Within;
         /// <summary>The context that came in with the span which begins next, or null.</summary>
         internal Parent From;
+        /// <summary>The same: what was given with objects, or null.</summary>
+        internal Origin Origin;
+        /// <summary>The innermost method of this thread that takes contexts, or null.</summary>
+        internal Turn Turn;
         /// <summary>The span that the logical call is which begins next, or null.</summary>
         internal Span Next;
         /// <summary>What the last id was made of; 0, none yet.</summary>
@@ -350,13 +354,18 @@ namespace Weave.Runtime
             span.Segment = segment;
         }
 
-        /// <summary>What came in beside a span's parent, in front of its begin.</summary>
+        /// <summary>What came in beside a span's parent, and its links, in front of its begin.</summary>
         private void State(Span span, int id)
         {
             if (span.State != null)
             {
                 Value(span.State, Format.Text, Span.StatePlace, Span.LongestState, null, id);
             }
+            for (int i = 0; span.Links != null && i < span.Links.Count; i++)
+            {
+                Value(span.Links[i], Format.Text, Span.LinkPlace, Span.LongestLink, null, id);
+            }
+            span.Links = null;
         }
 
         /// <summary>A span begins that is no call of the thread.</summary>

@@ -1,3 +1,4 @@
+using System.Collections.Generic;
 using System.Threading.Tasks;
 
 namespace Weave.Runtime
@@ -41,6 +42,12 @@ namespace Weave.Runtime
         internal object Earlier;
         /// <summary>Its method has returned, or will: it ends with this task.</summary>
         internal Task EndsWith;
+        /// <summary>The spans that it links to, until it has begun in the trace; or null.</summary>
+        internal List<string> Links;
+        /// <summary>It stands for a span that was given with an object, in the flow that took that.</summary>
+        internal bool IsTaken { get; set; }
+        /// <summary>The method that took it, where that runs on one thread.</summary>
+        internal Turn Turn;
         /// <summary>It is a library's own: <see cref="Known"/> is not ours to end.</summary>
         internal bool IsTold { get; set; }
         internal volatile bool Over;
@@ -113,6 +120,28 @@ namespace Weave.Runtime
         /// <summary>A value of this number is no rule's: it is the span's <c>tracestate</c>.</summary>
         internal const int StatePlace = unchecked((int)0xFFFF0000);
         internal const int LongestState = 512;
+
+        /// <summary>The same: it is a link, as a <c>traceparent</c>, with <c>;</c> and a <c>tracestate</c> behind it where there is one.</summary>
+        internal const int LinkPlace = unchecked((int)0xFFFE0000);
+        internal const int LongestLink = 55 + 1 + LongestState;
+
+        internal static string Link(string traceparent, string state)
+        {
+            return string.IsNullOrEmpty(state) ? traceparent : traceparent + ";" + state;
+        }
+
+        /// <summary>What a span below it, in another flow of the program, is below of.</summary>
+        internal Parent AsParent()
+        {
+            return new Parent(TraceHigh, TraceLow, Id, Flags, State, Baggage);
+        }
+
+        /// <summary>What stands for it in the flow that has taken it. Its ids are this one's.</summary>
+        internal Span Taken(int thread, Turn turn)
+        {
+            var ids = new Ids { TraceHigh = TraceHigh, TraceLow = TraceLow, Id = Id };
+            return new Span(this, AsParent(), ids, null, Method, thread) { IsTaken = true, Turn = turn };
+        }
 
         /// <summary>The SPAN escape of the call that it is.</summary>
         internal long[] Begun()

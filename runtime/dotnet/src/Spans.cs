@@ -69,11 +69,16 @@ namespace Weave.Runtime
             {
                 Lane lane = Recorder.Lane();
                 Span around = Current;
-                if (lane.Busy || around != null && once != null && around.IsWithin(once))
+                var origin = came as Origin;
+                Span given = origin == null ? null : origin.Given;
+                Span above = given ?? around;
+                if (lane.Busy || above != null && once != null && above.IsWithin(once))
                 {
                     return Modes.Nothing;
                 }
-                Parent from = (came == null ? null : Sampler.Set.Decided(Propagators.Set.Parent(came))) ?? Ambient.Around(around);
+                object headers = origin == null ? came : origin.Came;
+                Parent from = headers == null ? null : Sampler.Set.Decided(Propagators.Set.Parent(headers));
+                from = from ?? (given == null ? Ambient.Around(around) : given.AsParent());
                 if (from == null && around == null && Sampler.Set.Draws)
                 {
                     from = Sampler.Set.Root(lane.NewIds());
@@ -84,6 +89,7 @@ namespace Weave.Runtime
                     return Modes.Nothing;
                 }
                 lane.From = from;
+                lane.Origin = origin;
                 return quiet ? Quiet : Modes.Recorded;
             }
             catch (Exception)
@@ -284,7 +290,7 @@ namespace Weave.Runtime
         }
 
         /// <summary>That of a logical call which begins next, else the current one.</summary>
-        private static Span ToSend()
+        internal static Span ToSend()
         {
             try
             {
@@ -301,8 +307,11 @@ namespace Weave.Runtime
         {
             Span around = Current;
             Parent from = lane.From;
+            Origin origin = lane.Origin;
             lane.From = null;
+            lane.Origin = null;
             Span parent = from != null || kind == Server && around != null && !around.IsTold ? null : around;
+            Span given = origin == null ? null : origin.Given;
             Ids ids = lane.NewIds();
             if (from != null)
             {
@@ -317,7 +326,13 @@ namespace Weave.Runtime
             object earlier = Ambient.Current;
             object known = Ambient.Begin(parent, from, ref ids);
             Contexts.Used = Contexts.Used ?? new Flow();
-            return new Span(parent, from, ids, once, id, lane.ThreadNumber) { Before = around, Known = known, Earlier = earlier };
+            return new Span(given ?? parent, from, ids, once, id, lane.ThreadNumber)
+            {
+                Before = around,
+                Known = known,
+                Earlier = earlier,
+                Links = origin == null ? null : origin.All,
+            };
         }
 
         /// <summary>This flow of the program runs in another context from now on, or in none.</summary>
@@ -333,6 +348,78 @@ namespace Weave.Runtime
         {
             Contexts.Used = Contexts.Used ?? new Flow();
             Flow.Of.Value = next;
+        }
+
+        /// <summary>A method begins that takes contexts, and runs in this one from here on, or in none but its own yet.</summary>
+        internal static Turn Open(Span given)
+        {
+            Lane lane = Recorder.Lane();
+            if (lane.Busy)
+            {
+                return null;
+            }
+            lane.Turn = new Turn(lane.Turn, Any ? Flow.Of.Value : null, Ambient.Current);
+            Enter(lane, given);
+            return lane.Turn;
+        }
+
+        /// <summary>It ends, and what it has taken is over.</summary>
+        internal static void Close(Turn turn)
+        {
+            Lane lane = Recorder.Lane();
+            if (lane.Busy || lane.Turn == null || !lane.Turn.IsWithin(turn))
+            {
+                return;
+            }
+            lane.Turn = turn.Outer;
+            Span span = Any ? Flow.Of.Value : null;
+            while (span != null && span != turn.Before && !(span.IsTaken && span.Turn != null && span.Turn.IsWithin(turn)))
+            {
+                span = span.Before; // its end was lost
+            }
+            if (span != null && span != turn.Before)
+            {
+                Ambient.Leave(turn.Earlier);
+                Move(turn.Before);
+            }
+        }
+
+        /// <summary>This flow goes on in this context, or in none but its own, until it takes another one or the method ends that takes it.</summary>
+        internal static void Take(Span given)
+        {
+            Lane lane = Recorder.Lane();
+            if (lane.Busy)
+            {
+                return;
+            }
+            Span first = Any ? Flow.Of.Value : null;
+            Span span = first;
+            object earlier = null;
+            // What an async method takes has no turn: it is over with the method's own flow.
+            while (span != null && span.IsTaken && (span.Turn == lane.Turn || span.Turn != null && span.Turn.IsWithin(lane.Turn)))
+            {
+                earlier = span.Earlier;
+                span = span.Before;
+            }
+            if (span != first)
+            {
+                Ambient.Leave(earlier);
+                Move(span);
+            }
+            Enter(lane, given);
+        }
+
+        private static void Enter(Lane lane, Span given)
+        {
+            if (given == null)
+            {
+                return;
+            }
+            Span taken = given.Taken(lane.ThreadNumber, lane.Turn);
+            taken.Before = Any ? Flow.Of.Value : null;
+            taken.Earlier = Ambient.Current;
+            taken.Known = Ambient.Take(given);
+            Move(taken);
         }
 
         /// <summary>A library's span has ended.</summary>
@@ -356,7 +443,7 @@ namespace Weave.Runtime
         private static Span Innermost(Lane lane, int id)
         {
             Span span = Any ? Flow.Of.Value : null;
-            while (span != null && span.Thread == lane.ThreadNumber && span.Method != id)
+            while (span != null && span.Thread == lane.ThreadNumber && (span.Method != id || span.IsTaken))
             {
                 span = span.Before;
             }
@@ -385,7 +472,7 @@ namespace Weave.Runtime
                 for (Span one = Flow.Of.Value; one != null && one != span;)
                 {
                     Span next = one.Before;
-                    if (!one.IsTold)
+                    if (!one.IsTold && !one.IsTaken)
                     {
                         one.End();
                     }
@@ -511,7 +598,7 @@ namespace Weave.Runtime
             for (Span one = Flow.Of.Value; one != null && one != outer;)
             {
                 Span next = one.Before;
-                if (one == over || !one.IsTold)
+                if (one == over || !one.IsTold && !one.IsTaken)
                 {
                     one.End();
                 }

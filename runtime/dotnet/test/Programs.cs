@@ -137,6 +137,135 @@ public static class Programs
         }
     }
 
+    private static int Span(object came, int id)
+    {
+        int state = Spans.Decide(0, null, came, id);
+        Spans.Begin(state, 5, null, id);
+        return state;
+    }
+
+    private static void Holds(bool isSo, string what)
+    {
+        if (!isSo)
+        {
+            throw new InvalidOperationException(what);
+        }
+    }
+
+    private sealed class Throwing : System.Collections.ArrayList
+    {
+        public override System.Collections.IEnumerator GetEnumerator()
+        {
+            throw new InvalidOperationException("unruly");
+        }
+    }
+
+    /// <summary>Contexts that go with objects: what is taken, until when, and how many links a span has.</summary>
+    private static void GoWithObjects()
+    {
+        object came = Spans.Came(null, 0, "00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-01");
+        var all = new List<object>();
+        for (int i = 0; i < 3000; i++)
+        {
+            int state = Span(null, 7);
+            all.Add(new object());
+            Queued.Give(all[i]);
+            Spans.Exit(state, 7);
+        }
+        var none = new object();
+        Queued.Give(none);
+        Queued.Give(null);
+        object method = Queued.Open();
+        int outer = Span(null, 8);
+        string own = Spans.SpanId();
+        Queued.Take(all[0]);
+        string first = Spans.SpanId();
+        Holds(first != own, "taken");
+        object within = Queued.Open();
+        int inner = Span(null, 9);
+        Queued.Take(all[1]);
+        Holds(Spans.SpanId() != first, "taken within");
+        Queued.Take(all[2]);
+        Queued.Take(none);
+        int innermost = Span(null, 9);
+        Queued.Take(null);
+        Queued.Take(all[3]);
+        Spans.Exit(innermost, 9);
+        Spans.Exit(inner, 9);
+        Queued.Done(within);
+        Holds(Spans.SpanId() == first, "what was taken around goes on");
+        object lost = Queued.Open();
+        Queued.Take(all[4]);
+        Span(null, 9); // whose end is lost
+        Queued.Done(lost);
+        Holds(Spans.SpanId() == first, "a method within is over");
+        Queued.Take(none);
+        Holds(Spans.SpanId() == own, "an object without a context takes none");
+        Queued.Take(all[1]);
+        Spans.Exit(outer, 8);
+        Holds(Spans.SpanId() == null, "over with the span");
+        Queued.Done(method);
+        Holds(Spans.SpanId() == null, "over with the method");
+        object turn = Queued.Begin(all[0]);
+        Holds(Spans.SpanId() == first, "a method runs in it");
+        Task<string> begun = Task.Run(() => Spans.SpanId());
+        Holds(begun.Result == first, "and what it begins");
+        Queued.Done(turn);
+        Queued.Done(turn);
+        Queued.Done(Queued.Begin(none));
+        Holds(Spans.SpanId() == null, "and nothing behind it");
+        TakesLater(all).Wait();
+        Holds(Spans.SpanId() == null, "what an async method takes is over with it");
+        Queued.Give(all[0]);
+        Holds(Queued.Begin(all[0]) == null, "given again, without a context");
+        Spans.Exit(Span(Queued.Link(came), 10), 10);
+        Spans.Exit(Span(Queued.Links(Queued.Link(came), all), 11), 11);
+        Spans.Exit(Span(Queued.Links(null, all.ToArray()), 11), 11);
+        Spans.Exit(Span(Queued.Links(null, new HashSet<object>(all)), 11), 11);
+        Spans.Exit(Span(Queued.Links(null, new Throwing()), 12), 12);
+        Spans.Exit(Span(Queued.Parent(came, all[5]), 13), 13);
+        Holds(Queued.Link(Spans.Came(null, 0, "00-hostile")) == null, "what is none is no link");
+        Forgotten();
+    }
+
+    /// <summary>An async method that takes at calls has no begin and no end for the library.</summary>
+    private static async Task TakesLater(List<object> all)
+    {
+        await Task.Yield();
+        Queued.Take(all[1]);
+        string first = Spans.SpanId();
+        await Task.Delay(1);
+        Holds(first != null && Spans.SpanId() == first, "over an await");
+        Queued.Take(all[2]);
+        Holds(Spans.SpanId() != first, "in its place");
+        Queued.Take(null);
+        Holds(Spans.SpanId() == null, "none");
+        Queued.Take(all[3]);
+    }
+
+    /// <summary>More objects than there may be at once: those that nobody holds make room.</summary>
+    private static void Forgotten()
+    {
+        int span = Span(null, 7);
+        for (int i = 0; i < 300000; i++)
+        {
+            Queued.Give(new object());
+        }
+        bool given = false;
+        for (int i = 0; i < 1000 && !given; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+            var o = new object();
+            Queued.Give(o);
+            object begun = Queued.Begin(o);
+            given = begun != null;
+            Queued.Done(begun);
+        }
+        Holds(given, "what nobody holds is forgotten");
+        Spans.Exit(span, 7);
+    }
+
     /// <summary>So many calls of each of three methods that are only counted.</summary>
     private static void Counted(int n)
     {

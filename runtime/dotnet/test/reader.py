@@ -341,6 +341,8 @@ class Trace:
                     thread.weights[segment, len(events)] = payload[0]
                 else:
                     assert after & 3 == 0, "a sampled call begins right where that is said, or is lost"
+            elif escape in (14, 15):
+                assert size == (5 if escape == 14 else 4), "ids of a span, or of a context"
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

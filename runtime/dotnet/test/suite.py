@@ -703,6 +703,20 @@ def test_propagators(folder):
         again(folder)
 
 
+def test_queued(folder):
+    """Links are values of the number 65,534, so many for a span at most; one of what came in has its ids."""
+    t = run(folder, "GoWithObjects")
+    links = {}
+    for thread in t.threads.values():
+        for _, _, method, value in thread.values:
+            if value.number == 65_534:
+                links.setdefault(method, []).append(value.value.strip("'"))
+    equal({10, 11}, set(links), "spans with links")
+    equal(["00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-01"], links[10], "of what came in")
+    equal(3 * 128, len(links[11]), "as many as there may be")
+    equal(links[10][0], links[11][0], "what came in, and what was taken")
+
+
 def test_sampler(folder):
     """Roots are drawn by their trace's id, in this process and in any other, and what came in goes by its sender."""
     given = "traceparent=00-4bf92f3577b34da6a300000000000000-00f067aa0ba902b7-0"

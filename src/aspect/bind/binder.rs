@@ -448,10 +448,7 @@ impl Binder<'_> {
         let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
         let span = (aspects.iter()).find_map(|(_, _, own)| own.at.as_ref()?.traced.clone());
-        // Of .NET the plain pair is the span's, and its context the platform's.
-        let hooked = span
-            .as_deref()
-            .filter(|_| self.target.language() == Language::Java);
+        let hooked = span.as_deref();
         let subject = &Subject {
             texts: match advice == Advice::default() {
                 true => &[],
@@ -489,7 +486,8 @@ impl Binder<'_> {
             span: span
                 .as_ref()
                 .map(|rule| rule.of_method(subject.ty, subject.name)),
-            follows,
+            // A span has hooks of its own, which end it.
+            follows: follows && hooked.is_none(),
         });
         let is_plain = bound.is_none() && recorded.is_none();
         let instead = match replace {
@@ -1346,7 +1344,7 @@ fn awaited(signature: &Signature) -> Signature {
 }
 
 /// Whether a method that gives this, and may end later, is an iterator or async iterator.
-fn is_enumerated(ty: &Ty) -> bool {
+pub fn is_enumerated(ty: &Ty) -> bool {
     matches!(ty, Ty::Named(named) if named.name.starts_with("System.Collections."))
 }
 

@@ -1654,6 +1654,88 @@ fn a_context_goes_with_an_object_and_no_value() {
     }
 }
 
+#[test]
+fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
+    let named = |name: &str, value: bool, args: &[Ty]| {
+        Ty::Named(Arc::new(Named {
+            name: name.into(),
+            scope: "System.Runtime".into(),
+            value,
+            by_ref_like: false,
+            args: args.into(),
+        }))
+    };
+    let item = Ty::class("App.Item");
+    let order = named("App.Order", true, &[]);
+    let task = named(
+        "System.Threading.Tasks.Task`1",
+        false,
+        std::slice::from_ref(&item),
+    );
+    let later = named(
+        "System.Threading.Tasks.ValueTask`1",
+        true,
+        std::slice::from_ref(&item),
+    );
+    let told = |rule: &str, parameter: &Ty, result: &Ty| {
+        let rules = format!("version = 1\n[[aspect]]\n{rule}\n");
+        let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
+        let (name, own) = matcher.own_hooks(0).unwrap();
+        let signature = Signature {
+            this: None,
+            parameters: [Parameter {
+                name: Some("item".into()),
+                ty: parameter.clone(),
+                out: false,
+            }]
+            .into(),
+            result: result.clone(),
+            generics: 0,
+            variadic: false,
+        };
+        let subject = Subject {
+            is_async: own.at.is_none() && rule.contains("Later"),
+            is_call: own.at.is_some(),
+            ..Subject::new(("App.Queue", "Work"), &signature, ("App.dll", ""))
+        };
+        let (catalog, hierarchy) = (Catalog::default(), Hierarchy::default());
+        let binder = Binder {
+            catalog: &catalog,
+            hierarchy: &hierarchy,
+            target: Target::DotNet,
+            may_reach: &|_| true,
+        };
+        let wrong = binder.bind(&[(0, name, own)], &subject).unwrap_err();
+        (
+            wrong[0].title.clone(),
+            rules[wrong[0].span.clone()].to_owned(),
+        )
+    };
+    let value = "a context goes with an object, and this is a value";
+    let at = |context: &str| {
+        format!("at = {{ call = {{ type = \"App.Queue\" }} }}\ncontext = {{ {context} }}")
+    };
+    let by_ref = |ty: &Ty| Ty::ByRef(Arc::new(ty.clone()));
+    for (context, parameter, result) in [
+        ("give = \"arg(0)\"", &order, &Ty::Void),
+        ("give = \"item\"", &order, &Ty::Void),
+        ("take = \"arg(0)\"", &by_ref(&order), &Ty::Void),
+        ("take = \"result\"", &item, &later),
+    ] {
+        let place = context.split('"').nth(1).unwrap();
+        let found = told(&at(context), parameter, result);
+        assert_eq!(found, (value.to_owned(), place.to_owned()), "{context}");
+    }
+    let found = told(&at("take = \"result\""), &item, &task);
+    let wanted = "a context goes with an object, and this is a task that gives it later";
+    assert_eq!(found, (wanted.to_owned(), "result".to_owned()));
+    let rule =
+        "match = { type = \"App.Queue\", method = \"Later\" }\ncontext = { take = \"arg(0)\" }";
+    let found = told(rule, &item, &task);
+    let wanted = "an async method or iterator takes a context with a span of its own";
+    assert_eq!(found, (wanted.to_owned(), "arg(0)".to_owned()));
+}
+
 /// Programs that were woven before calls were followed keep their names and ids.
 #[test]
 fn a_recorded_call_that_is_not_followed_keeps_its_class_and_its_id() {

@@ -2,12 +2,12 @@
 
 use super::{Own, Plan, Planner, Redirected};
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::binder::{AtPoint, CALLER, Meets, Subject};
+use crate::aspect::bind::binder::{AtPoint, CALLER, Meets, Subject, is_enumerated};
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
 use crate::aspect::bind::ty::{Language, Target, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
-use crate::aspect::joinpoint::{CallSite, Callee, Callers, Method};
+use crate::aspect::joinpoint::{CallSite, Callee, Callers, Kinds, Method};
 use crate::aspect::point::{Point, PointKind, PointKinds, PointSite};
 use crate::aspect::pointcut::{Hierarchy, TypeMatcher};
 use crate::aspect::rules::hook::Word;
@@ -145,9 +145,14 @@ impl<'a> Planner<'a> {
             false => Vec::new(),
         };
         let (site, planned) = self.site(index, method)?;
+        let is_iterator = site.own.binder.target == Target::DotNet
+            && method.kinds.intersects(Kinds::ASYNC)
+            && (method.details.signature())
+                .is_none_or(|signature| is_enumerated(&signature.result));
         let mut calls = Calls {
             site,
             aspects,
+            is_iterator,
             texts,
             lines,
             redirects: planned.calls,
@@ -246,6 +251,8 @@ struct Known<'p> {
 struct Calls<'p> {
     site: Site<'p>,
     aspects: Vec<PointAspect<'p>>,
+    /// It is an iterator of .NET, which runs in the context of who enumerates it.
+    is_iterator: bool,
     texts: &'p [Texts],
     /// The lines of the code, where a hook asks for them.
     lines: Vec<(u32, u32)>,
@@ -264,6 +271,11 @@ impl Calls<'_> {
             .unzip();
         if meant.is_empty() {
             return;
+        }
+        if let Some((aspect, ..)) =
+            (meant.iter()).find(|(.., own)| self.is_iterator && own.taken().is_some())
+        {
+            return self.site.leave(*aspect, Reason::TakesInIterator);
         }
         let is_replaced = meant.iter().any(|(.., own)| own.replace.is_some());
         match callee(call, self.site.names[0], own, is_replaced) {

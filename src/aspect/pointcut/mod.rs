@@ -239,7 +239,7 @@ const WOVEN: u32 = 1 << 31;
 const AROUND: u32 = 1 << 30;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 21] = [
+const REASONS: [Reason; 22] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -248,6 +248,7 @@ const REASONS: [Reason; 21] = [
     Reason::CallOfSuper,
     Reason::CallOfExact,
     Reason::CallOfGeneric,
+    Reason::TakesInIterator,
     Reason::CallOfHidden,
     Reason::CallOfUnknown,
     Reason::CallerSensitive,

@@ -28,7 +28,7 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 13] = [
+pub const PACKS: [(&str, &str); 14] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
@@ -44,6 +44,7 @@ pub const PACKS: [(&str, &str); 13] = [
         include_str!("../../../rules/requests-net.toml"),
     ),
     ("redis-net", include_str!("../../../rules/redis-net.toml")),
+    ("logs-net", include_str!("../../../rules/logs-net.toml")),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
     ("httpclient", include_str!("../../../rules/httpclient.toml")),
@@ -97,7 +98,8 @@ impl Rules {
                         let own = Arc::make_mut(own);
                         own.source = Arc::clone(&file);
                         if let Some(frame) = own.at.as_mut().and_then(|at| at.frame.as_mut()) {
-                            frame.source = Arc::clone(&file);
+                            frame.java.source = Arc::clone(&file);
+                            frame.dotnet.source = Arc::clone(&file);
                         }
                     }
                 }

@@ -430,7 +430,16 @@ pub struct At {
     /// These calls are spans.
     pub traced: Option<Arc<SpanRule>>,
     /// The hooks of the methods that make these calls, where contexts are taken: these are over with them.
-    pub frame: Option<Box<OwnHooks>>,
+    pub frame: Option<Box<Frame>>,
+}
+
+/// The hooks of a method that takes contexts from calls, as each hook library spells them.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The JVM and dex.
+    pub java: OwnHooks,
+    /// .NET.
+    pub dotnet: OwnHooks,
 }
 
 impl At {

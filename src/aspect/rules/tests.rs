@@ -72,7 +72,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, logs-jvm, requests-net, redis-net, jdbc, adonet, httpclient, http-net"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, logs-jvm, requests-net, redis-net, logs-net, jdbc, adonet, httpclient, http-net"
     );
 }
 
@@ -1824,6 +1824,9 @@ fn contexts_go_with_objects() {
     let frame = |n: usize| own(n).at.as_ref().unwrap().frame.as_deref();
     assert!(frame(0).is_none(), "nothing is taken");
     let frame = frame(1).unwrap();
+    assert_eq!(frame.dotnet.exit.len(), 1);
+    assert_eq!(frame.dotnet.enter[0].call.ty, "Weave.Runtime.Queued");
+    let frame = &frame.java;
     assert_eq!(
         [&frame.enter, &frame.exit, &frame.exception].map(Vec::len),
         [1; 3]

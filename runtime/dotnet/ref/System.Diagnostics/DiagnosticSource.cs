@@ -11,7 +11,9 @@ namespace System.Diagnostics
     public struct ActivityContext
     {
         public ActivityTraceId TraceId { get { throw null; } }
+        public ActivitySpanId SpanId { get { throw null; } }
         public ActivityTraceFlags TraceFlags { get { throw null; } }
+        public string TraceState { get { throw null; } }
         public bool IsRemote { get { throw null; } }
     }
 
@@ -49,6 +51,11 @@ namespace System.Diagnostics
     {
         public string Name { get { throw null; } }
         public IEnumerable<KeyValuePair<string, object>> Tags { get { throw null; } }
+    }
+
+    public struct ActivityLink
+    {
+        public ActivityContext Context { get { throw null; } }
     }
 
     public enum ActivityIdFormat { Unknown = 0, Hierarchical = 1, W3C = 2 }
@@ -96,6 +103,7 @@ namespace System.Diagnostics
         public string Id { get { throw null; } }
         public IEnumerable<KeyValuePair<string, object>> TagObjects { get { throw null; } }
         public IEnumerable<ActivityEvent> Events { get { throw null; } }
+        public IEnumerable<ActivityLink> Links { get { throw null; } }
         public object GetCustomProperty(string propertyName) { throw null; }
         public void SetCustomProperty(string propertyName, object propertyValue) { }
         public ActivityTraceFlags ActivityTraceFlags { get { throw null; } set { } }

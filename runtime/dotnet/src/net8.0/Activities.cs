@@ -172,9 +172,12 @@ namespace Weave.Runtime
                 Span around = Spans.Current;
                 bool isRemote = activity.Parent == null && activity.ParentSpanId != default(ActivitySpanId);
                 int flags = Span.Random | (activity.Recorded ? Span.Sampled : 0) | (isRemote ? Span.Remote : 0);
-                var from = new Parent(ids.TraceHigh, ids.TraceLow, Ambient.Number(activity.ParentSpanId), flags, activity.TraceStateString, null);
+                // What stands for a span that was taken has an id of its own, which nobody else knows.
+                bool isOfTaken = around != null && around.IsTaken && ReferenceEquals(around.Known, activity.Parent);
+                long above = isOfTaken ? around.Id : Ambient.Number(activity.ParentSpanId);
+                var from = new Parent(ids.TraceHigh, ids.TraceLow, above, flags, activity.TraceStateString, null);
                 Shape shape = Shape.Of(activity.Source.Name, (int)activity.Kind);
-                bool isBelow = around != null && around.Id == from.Id;
+                bool isBelow = around != null && around.Id == above;
                 var span = new Span(isBelow ? around : null, from, ids, null, shape.Id, lane.ThreadNumber) { Before = around, Known = activity, IsTold = true };
                 var open = new Open { Span = span };
                 if (span.IsRecorded)
@@ -246,6 +249,15 @@ namespace Weave.Runtime
             if (!string.IsNullOrEmpty(activity.TraceStateString))
             {
                 Recorder.Value(activity.TraceStateString, Format.Text, Span.StatePlace | 1 << 10, Span.LongestState, null, shape.Id);
+            }
+            int links = 0;
+            foreach (ActivityLink one in activity.Links)
+            {
+                if (links++ == Origin.MostLinks)
+                {
+                    break;
+                }
+                Recorder.Value(Ambient.Link(one.Context), Format.Text, Span.LinkPlace | 1 << 10, Span.LongestLink, null, shape.Id);
             }
             for (int i = 0; i < tags.Count; i++)
             {

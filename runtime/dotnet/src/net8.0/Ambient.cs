@@ -115,6 +115,32 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>This flow of the program runs in a span that was given with an object: in its activity, or below it once that is over.</summary>
+        internal static object Take(Span given)
+        {
+            var own = given.Known as Activity;
+            if (own != null && !own.IsStopped)
+            {
+                Activity.Current = own;
+                return own;
+            }
+            Activity.Current = null; // it would hold that as what was there before
+            var activity = new Activity(Name);
+            activity.SetIdFormat(ActivityIdFormat.W3C);
+            activity.SetParentId(Trace(given.TraceHigh, given.TraceLow), Id(given.Id));
+            activity.TraceStateString = given.State;
+            activity.ActivityTraceFlags = given.IsRecorded ? ActivityTraceFlags.Recorded : ActivityTraceFlags.None;
+            activity.Start();
+            return activity;
+        }
+
+        /// <summary>It leaves that.</summary>
+        internal static void Leave(object earlier)
+        {
+            var activity = (Activity)earlier;
+            Activity.Current = activity == null || activity.IsStopped ? null : activity;
+        }
+
         internal static void Read(Activity activity, ref Ids ids)
         {
             Span<byte> bytes = stackalloc byte[16];
@@ -122,6 +148,17 @@ namespace Weave.Runtime
             ids.TraceHigh = Number(bytes, 0);
             ids.TraceLow = Number(bytes, 8);
             ids.Id = Number(activity.SpanId);
+        }
+
+        /// <summary>What a link to a context says.</summary>
+        internal static string Link(ActivityContext to)
+        {
+            Span<byte> bytes = stackalloc byte[16];
+            to.TraceId.CopyTo(bytes);
+            int flags = (to.TraceFlags & ActivityTraceFlags.Recorded) != 0 ? Span.Sampled : 0;
+            string state = to.TraceState;
+            state = state != null && state.Length > Span.LongestState ? null : state;
+            return Span.Link(Span.Traceparent(Number(bytes, 0), Number(bytes, 8), Number(to.SpanId), flags), state);
         }
 
         internal static long Low(ActivityTraceId id)

@@ -29,5 +29,14 @@ namespace Weave.Runtime
         internal static void Finish(object known, object earlier)
         {
         }
+
+        internal static object Take(Span given)
+        {
+            return null;
+        }
+
+        internal static void Leave(object earlier)
+        {
+        }
     }
 }

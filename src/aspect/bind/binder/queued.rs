@@ -26,6 +26,9 @@ impl Binding<'_> {
             Some(taken) if own.at.is_some() => {
                 hooks.exit.push(hook(["take", "Take"], operand_of(taken)));
             }
+            Some(taken) if !is_span && self.subject.is_async && self.is_dotnet() => {
+                return Err(self.takes_in_pieces(taken));
+            }
             Some(taken) if !is_span => {
                 let done = hook(["done", "Done"], operand(Word::State, &taken.span));
                 hooks
@@ -39,45 +42,69 @@ impl Binding<'_> {
         Ok(hooks)
     }
 
-    /// What `give`, `take` and `link` say in vain: the hook library has no such contexts, or no object is named.
+    fn is_dotnet(&self) -> bool {
+        self.binder.target.language() == Language::CSharp
+    }
+
+    /// What `give` and `take` say in vain: no object is named, or one that is not there yet.
     fn has_no_queue(&self) -> Option<Misfit> {
         let own = self.aspect.2;
-        let link = own
-            .context
-            .as_ref()
-            .and_then(|context| context.link.clone());
-        let objects = own.given().into_iter().chain(own.taken());
-        let place = (objects.clone().map(|record| record.span.clone()).next()).or(link)?;
-        if self.binder.target.language() == Language::CSharp
-            && self.binder.catalog.find(QUEUED[1]).is_none()
-        {
+        let is_later = |record: &&OwnRecord| {
+            let is_result =
+                matches!(&record.value, Recorded::Operand(operand) if operand.word == Word::Result);
+            let ty = self.type_of(record).filter(|_| is_result);
+            ty.is_some_and(|ty| self.binder.is_followed(ty))
+        };
+        if let Some(task) = own.taken().filter(is_later) {
             return Some(self.complains(
-                place,
-                "`give`, `take` and `link` are not there for .NET yet".into(),
-                "in",
-                None,
+                task.span.clone(),
+                "a context goes with an object, and this is a task that gives it later".into(),
+                "of",
+                Some("a rule for the method that gets the object: `take = \"arg(0)\"`".into()),
             ));
         }
         let is_value = |record: &&OwnRecord| match &record.value {
-            Recorded::Operand(operand) if operand.members.is_empty() => {
-                let signature = self.subject.signature;
-                let ty = match &operand.word {
-                    Word::Arg(n) => signature.parameters.get(usize::from(*n)).map(|p| &p.ty),
-                    Word::Result => Some(&signature.result),
-                    _ => None,
-                };
-                ty.is_some_and(|ty| matches!(ty, Ty::Prim(_) | Ty::Void))
-            }
             Recorded::Text(_) => true,
-            _ => false,
+            _ => self.type_of(record).is_some_and(is_value),
         };
-        let value = objects.into_iter().find(is_value)?;
+        let value = own.given().into_iter().chain(own.taken());
+        let value = value.into_iter().find(is_value)?;
         Some(self.complains(
             value.span.clone(),
             "a context goes with an object, and this is a value".into(),
             "of",
             Some("name the object that goes through the queue".into()),
         ))
+    }
+
+    /// The type of an argument or result.
+    fn type_of(&self, record: &OwnRecord) -> Option<&Ty> {
+        let Recorded::Operand(operand) = &record.value else {
+            return None;
+        };
+        let signature = self.subject.signature;
+        match &operand.word {
+            _ if !operand.members.is_empty() => None,
+            Word::Arg(n) => signature.parameters.get(usize::from(*n)).map(|p| &p.ty),
+            Word::Named(name) => {
+                let mut parameters = signature.parameters.iter();
+                let named = parameters.find(|p| p.name.as_deref() == Some(name));
+                named.map(|p| &p.ty)
+            }
+            Word::Result => Some(&signature.result),
+            Word::This | Word::Target => signature.this.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What no async method or iterator of .NET can do without a span: its hooks begin in its caller, and end elsewhere.
+    fn takes_in_pieces(&self, taken: &OwnRecord) -> Misfit {
+        self.complains(
+            taken.span.clone(),
+            "an async method or iterator takes a context with a span of its own".into(),
+            "for",
+            Some("`span = \"consumer\"`; or take it at a call that it makes (`at`)".into()),
+        )
     }
 
     /// What came in as a link, and the context that goes with an object.
@@ -147,5 +174,15 @@ impl Binding<'_> {
             records.enter.sent.push(call);
         }
         Ok(())
+    }
+}
+
+/// Whether nothing of this type has an identity.
+fn is_value(ty: &Ty) -> bool {
+    match ty {
+        Ty::Prim(_) | Ty::Void | Ty::Pointer(_) => true,
+        Ty::Named(named) => named.value,
+        Ty::ByRef(inner) => is_value(inner),
+        _ => false,
     }
 }

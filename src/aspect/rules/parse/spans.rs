@@ -2,7 +2,7 @@
 
 use super::super::hook::{self, HookOperand, Recorded, Word};
 use super::super::model::{
-    Aspect, Context, Handed, Inject, LISTENER, OwnHook, OwnHooks, OwnRecord,
+    Aspect, Context, Frame, Handed, Inject, LISTENER, OwnHook, OwnHooks, OwnRecord,
 };
 use super::{Parser, Text, Value};
 use crate::aspect::advice::Advice;
@@ -45,8 +45,12 @@ fn listening(sources: &[String], start: usize) -> Option<Aspect> {
     Some(aspect)
 }
 
-/// The hook library's class of contexts that go with objects (JVM, dex).
-const QUEUED: &str = "weave.runtime.Queued";
+/// The hook library's class of contexts that go with objects: what begins in a method that takes some, and what ends it (JVM and dex, .NET).
+const OPEN: [&str; 2] = ["weave.runtime.Queued.open()", "Weave.Runtime.Queued.Open()"];
+const DONE: [&str; 2] = [
+    "weave.runtime.Queued.done(state)",
+    "Weave.Runtime.Queued.Done(state)",
+];
 
 /// The free words of `extract` and `inject`.
 const NAME: &str = "name";
@@ -415,7 +419,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The hooks of methods that take contexts from calls.
-    pub(super) fn frame(&self, own: &OwnHooks) -> Option<Box<OwnHooks>> {
+    pub(super) fn frame(&self, own: &OwnHooks) -> Option<Box<Frame>> {
         let place = own.taken()?.span.clone();
         let hook = |text: &str| {
             let call = hook::parse_hook(text).ok()?;
@@ -426,14 +430,17 @@ impl<'t> Parser<'t> {
                 call,
             })
         };
-        let done = format!("{QUEUED}.done(state)");
-        Some(Box::new(OwnHooks {
-            enter: hook(&format!("{QUEUED}.open()")).into_iter().collect(),
-            exit: hook(&done).into_iter().collect(),
-            exception: hook(&done).into_iter().collect(),
+        let hooks = |open: &str, done: &str| OwnHooks {
+            enter: hook(open).into_iter().collect(),
+            exit: hook(done).into_iter().collect(),
+            exception: hook(done).into_iter().collect(),
             guard: false,
             source: Arc::clone(&own.source),
             ..OwnHooks::default()
+        };
+        Some(Box::new(Frame {
+            java: hooks(OPEN[0], DONE[0]),
+            dotnet: hooks(OPEN[1], DONE[1]),
         }))
     }
 

@@ -197,6 +197,26 @@ namespace App
                 case "later":
                     Db.QueryLater("SELECT later").Wait();
                     break;
+                case "at":
+                    At.Ask("SELECT at");
+                    At.AskLater("SELECT at later").Wait();
+                    At.AskLater("SELECT at known").Wait();
+                    try
+                    {
+                        At.Ask("SELECT at broken");
+                    }
+                    catch (ArgumentException)
+                    {
+                        // its span has failed
+                    }
+                    break;
+                case "hand":
+                case "consume":
+                case "batch":
+                case "leave":
+                case "pieces":
+                    Queues.Handle(what);
+                    break;
                 default:
                     throw new NotSupportedException(what);
             }
@@ -279,6 +299,226 @@ namespace App
         }
     }
 
+    /// <summary>Methods that are not woven: their calls are spans.</summary>
+    public static class At
+    {
+        public static int Ask(string sql)
+        {
+            return Handlers.Db.Query(sql);
+        }
+
+        public static Task<int> AskLater(string sql)
+        {
+            return sql.Contains("known") ? Task.FromResult(Handlers.Db.Query(sql)) : Task.Run(async () =>
+            {
+                await Task.Yield();
+                return Handlers.Db.Query(sql);
+            });
+        }
+    }
+
+    /// <summary>What goes through a queue.</summary>
+    public class Message
+    {
+        public readonly ManualResetEventSlim Done = new ManualResetEventSlim();
+        public bool IsConsumed;
+    }
+
+    /// <summary>A queue that gives its messages one by one.</summary>
+    public class WorkQueue
+    {
+        private readonly Queue<Message> all = new Queue<Message>();
+
+        public void Put(Message message)
+        {
+            lock (all)
+            {
+                all.Enqueue(message);
+                Monitor.Pulse(all);
+            }
+        }
+
+        public void Add(Message message)
+        {
+            Put(message);
+        }
+
+        public Message Take()
+        {
+            lock (all)
+            {
+                while (all.Count == 0)
+                {
+                    Monitor.Wait(all);
+                }
+                return all.Dequeue();
+            }
+        }
+
+        public Message Peek()
+        {
+            lock (all)
+            {
+                return all.Peek();
+            }
+        }
+
+        public bool TryTake(out Message message)
+        {
+            lock (all)
+            {
+                message = all.Count == 0 ? null : all.Dequeue();
+                return message != null;
+            }
+        }
+    }
+
+    /// <summary>Queues, and the threads that empty them, which no request has started.</summary>
+    public static class Queues
+    {
+        private static readonly Message Stop = new Message();
+        private static readonly WorkQueue Work = new WorkQueue();
+        public static readonly WorkQueue Left = new WorkQueue();
+        private static readonly WorkQueue Pieces = new WorkQueue();
+        private static readonly System.Collections.Concurrent.BlockingCollection<List<Message>> Batches
+            = new System.Collections.Concurrent.BlockingCollection<List<Message>>();
+        private static readonly Thread Worker = new Thread(DoWork);
+        private static readonly Thread Batcher = new Thread(DoBatches);
+        private static Task piecer;
+
+        public static void Send(Message message)
+        {
+            Work.Put(message);
+        }
+
+        public static Message Note(Message message)
+        {
+            return message;
+        }
+
+        private static void DoWork()
+        {
+            for (Message message = Work.Take(); message != Stop; message = Work.Take())
+            {
+                if (message.IsConsumed)
+                {
+                    Consume(message);
+                    ConsumeLater(message).Wait();
+                }
+                else
+                {
+                    Handlers.Db.Query("SELECT queue");
+                }
+                message.Done.Set();
+            }
+        }
+
+        private static void DoBatches()
+        {
+            foreach (List<Message> all in Batches.GetConsumingEnumerable())
+            {
+                Consume(all);
+                all[0].Done.Set();
+            }
+        }
+
+        /// <summary>What it takes holds over its awaits, and for nobody else.</summary>
+        private static async Task DoPieces()
+        {
+            await Task.Yield();
+            for (Message message = Pieces.Take(); message != Stop; message = Pieces.Take())
+            {
+                await Task.Delay(1);
+                Handlers.Db.Query("SELECT piece");
+                await Task.Run(() => Handlers.Db.Query("SELECT task"));
+                message.Done.Set();
+            }
+        }
+
+        public static void Consume(Message message)
+        {
+            Handlers.Db.Query("SELECT consume");
+        }
+
+        public static async Task ConsumeLater(Message message)
+        {
+            await Task.Delay(1);
+            Handlers.Db.Query("SELECT later");
+        }
+
+        public static void Consume(List<Message> all)
+        {
+            Handlers.Db.Query("SELECT batch");
+        }
+
+        /// <summary>What says itself where it comes from.</summary>
+        public static void Receive(Request request)
+        {
+            Handlers.Db.Query("SELECT received");
+        }
+
+        /// <summary>A method that runs where its argument was given.</summary>
+        public static void Visit(Message message)
+        {
+            Handlers.Db.Query("SELECT visit");
+        }
+
+        public static void Handle(string what)
+        {
+            var message = new Message { IsConsumed = what == "consume" };
+            switch (what)
+            {
+                case "hand":
+                    Work.Put(message);
+                    break;
+                case "consume":
+                    Send(message);
+                    break;
+                case "batch":
+                    Batches.Add(new List<Message> { Note(message), Note(new Message()), new Message() });
+                    break;
+                case "pieces":
+                    Pieces.Put(message);
+                    break;
+                default:
+                    Left.Add(message);
+                    return;
+            }
+            message.Done.Wait();
+        }
+
+        /// <summary>What it takes is over with it.</summary>
+        public static Message Drain()
+        {
+            Message message;
+            Message none;
+            Left.TryTake(out message);
+            Handlers.Db.Query("SELECT drained");
+            Left.TryTake(out none);
+            Handlers.Db.Query("SELECT empty");
+            Left.Add(message);
+            Left.TryTake(out none);
+            return message;
+        }
+
+        public static void Start()
+        {
+            Worker.Start();
+            Batcher.Start();
+            piecer = DoPieces();
+        }
+
+        public static void End()
+        {
+            Work.Put(Stop);
+            Batches.CompleteAdding();
+            Pieces.Put(Stop);
+            Worker.Join();
+            Batcher.Join();
+            piecer.Wait();
+        }
+    }
+
     public static class Program
     {
         private static readonly Server Server = new Server();
@@ -318,7 +558,8 @@ namespace App
                 Ask("/call/in", headers);
                 return;
             }
-            string[] kinds = { "plain", "fail", "refuse", "broken", "call", "run", "queue", "thread", "all", "later", "timer" };
+            Queues.Start();
+            string[] kinds = { "plain", "fail", "refuse", "broken", "call", "run", "queue", "thread", "all", "later", "at", "hand", "consume", "batch", "pieces", "leave", "timer" };
             if (args.Length > 1)
             {
                 Array.Resize(ref kinds, kinds.Length - 1); // Mono's timers take no context along
@@ -331,6 +572,9 @@ namespace App
             {
                 Console.WriteLine(kind + " " + Ask("/" + kind + "/7"));
             }
+            Queues.Visit(Queues.Left.Peek());
+            Queues.Visit(Queues.Drain());
+            Handlers.Db.Query("SELECT after");
             Handlers.Db.Query("SELECT tick");
             string trace = "0af7651916cd43dd8448eb211c80319c";
             Ask("/plain/in", "traceparent", "00-" + trace + "-b7ad6b7169203331-01", "tracestate", "vendor=1", "baggage", "user=7");
@@ -338,18 +582,24 @@ namespace App
             Ask("/call/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
             Ask("/asynccall/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
             Ask("/give/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+            Ask("/consume/on", "traceparent", "00-" + trace + "-b7ad6b7169203332-00");
+            var linked = new Request { Verb = "GET", Path = "/linked" };
+            linked.SetHeader("traceparent", "00-" + trace + "-b7ad6b7169203333-00");
+            linked.SetHeader("tracestate", "vendor=3");
+            Queues.Receive(linked);
             foreach (string wrong in new[] { "", "00-" + trace, "00-" + trace.ToUpperInvariant() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
                 "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y" })
             {
                 Ask("/plain/wrong", "traceparent", wrong, "tracestate", "vendor=2");
             }
             Many(int.Parse(args[0]));
+            Queues.End();
         }
 
         /// <summary>Many requests at once, on threads that they share: none comes into another's context.</summary>
         private static void Many(int count)
         {
-            string[] kinds = { "plain", "fail", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread", "give" };
+            string[] kinds = { "plain", "fail", "call", "await", "asyncfail", "cancel", "both", "asynccall", "thread", "give", "hand" };
             var all = new Task<int>[count];
             for (int i = 0; i < count; i++)
             {

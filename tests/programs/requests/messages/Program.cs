@@ -1,0 +1,90 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using log4net;
+using log4net.Appender;
+using log4net.Config;
+using log4net.Core;
+using log4net.Layout;
+
+/// <summary>What goes through a queue.</summary>
+public sealed class Item
+{
+}
+
+/// <summary>Requests that log by log4net, and messages that libraries tell of by activities.</summary>
+public static class Shop
+{
+    private static readonly ILog Log = LogManager.GetLogger(typeof(Shop));
+    private static readonly ActivitySource Bus = new ActivitySource("Shop.Bus");
+    private static readonly BlockingCollection<Item> Items = new BlockingCollection<Item>();
+
+    public static void Handle(int number)
+    {
+        Log.Info("request " + number);
+        Task.Run(() => Log.Info("task " + number)).Wait();
+        Log.Debug("nobody wants this");
+    }
+
+    public static void Put(Item item)
+    {
+        Items.Add(item);
+    }
+
+    /// <summary>A library's own activity in the context that was taken.</summary>
+    public static void Run(Item item)
+    {
+        using (Bus.StartActivity("inner"))
+        {
+            Log.Info("item");
+        }
+        Log.Info("behind");
+    }
+
+    private static void Batch()
+    {
+        var links = new List<ActivityLink>();
+        for (int i = 0; i < 2; i++)
+        {
+            using Activity sent = Bus.StartActivity("sent", ActivityKind.Producer);
+            if (sent != null)
+            {
+                sent.TraceStateString = i == 0 ? "vendor=1" : null;
+                links.Add(new ActivityLink(sent.Context));
+            }
+        }
+        using (Bus.StartActivity("received", ActivityKind.Consumer, default(ActivityContext), null, links))
+        {
+            Log.Info("batch");
+        }
+    }
+
+    private static void Configure()
+    {
+        var layout = new PatternLayout("[%property{trace_id}] [%property{span_id}] [%property{trace_flags}] %message%newline");
+        var console = new ConsoleAppender { Layout = layout };
+        // What it gets is written when the program ends, in no context.
+        var later = new BufferingForwardingAppender { BufferSize = 1000, Fix = FixFlags.All };
+        later.AddAppender(console);
+        later.ActivateOptions();
+        var repository = (log4net.Repository.Hierarchy.Hierarchy)LogManager.GetRepository(typeof(Shop).Assembly);
+        repository.Root.Level = Level.Info;
+        BasicConfigurator.Configure(repository, console, later);
+    }
+
+    public static void Main()
+    {
+        Configure();
+        Log.Info("outside");
+        Handle(1);
+        ThreadContext.Properties["trace_id"] = "its own";
+        Handle(2);
+        ThreadContext.Properties.Remove("trace_id");
+        Put(new Item());
+        var runner = new Thread(() => Run(Items.Take()));
+        runner.Start();
+        runner.Join();
+        Batch();
+        Log.Info("outside");
+        LogManager.Shutdown();
+    }
+}
