@@ -96,7 +96,7 @@ public class WeavePlugin implements Plugin<Project> {
             weave.getPacks().get().forEach(pack -> names.append("pack:").append(pack).append('\n'));
             return names.toString();
         };
-        Provider<IdleAspects> idleAspects = IdleAspects.service(project);
+        Provider<IdleService> idleAspects = IdleService.service(project);
         Provider<? extends Consumer<String>> consumer = idleAspects;
         project.getTasks().withType(WeaveClasses.class).configureEach(task -> {
             configure(project, task, weave, rules, program, hooks, version);
@@ -117,14 +117,14 @@ public class WeavePlugin implements Plugin<Project> {
         }
         project.getPlugins().withType(JavaBasePlugin.class, java -> weaveSourceSets(project, weave, version, named));
         RunsWoven first = new RunsWoven(project.getLayout().getBuildDirectory().dir("weave/traces"), consumer, weave.weavesDependencies(),
-            IdleAspects.dependencies(project));
+            IdleService.dependencies(project));
         for (Class<? extends Task> kind : Arrays.asList(Test.class, JavaExec.class)) {
             project.getTasks().withType(kind).configureEach(task -> {
                 task.usesService(idleAspects);
                 task.doFirst(first);
             });
         }
-        weave.onDependencies(() -> IdleAspects.addDependencies(project, named));
+        weave.onDependencies(() -> IdleService.addDependencies(project, named));
         // Most builds weave no dependencies: what this costs each of them is left out.
         weave.beforeWoven(() -> registerTransform(project, weave, rules, program, hooks, version));
     }
@@ -201,7 +201,7 @@ public class WeavePlugin implements Plugin<Project> {
             ((DirectoryProperty) ((SourceDirectorySet) kotlin).getClassesDirectory()).set(task.flatMap(WeaveClasses::getOutput));
         }
         project.getTasks().named(sourceSet.getClassesTaskName(), classesTask -> classesTask.dependsOn(task));
-        IdleAspects.add(project, () -> report(project, sourceSet).get().getAsFile(), rules);
+        IdleService.add(project, () -> report(project, sourceSet).get().getAsFile(), rules);
         keepCompiling(project, sourceSets, sourceSet, compiled);
     }
 
