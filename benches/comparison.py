@@ -272,10 +272,12 @@ def body():
     for made in ("dev/weave", "org/bench"):
         shutil.rmtree(LOCAL / made, ignore_errors=True)
     version = packages.version(program)
+    # Gradle looks into the local repository alone, and for what each artifact needs, too.
+    for artifact in (f"net.bytebuddy:byte-buddy-gradle-plugin:{BUDDY}", f"io.freefair.gradle:aspectj-plugin:{FREEFAIR}", ":".join(gson.ERRORS),
+                     f"org.aspectj:aspectjtools:{ASPECTJ}", f"org.aspectj:aspectjrt:{ASPECTJ}"):
+        lib.run(["mvn", "-q", "-B", f"-Dmaven.repo.local={LOCAL}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get", f"-Dartifact={artifact}"])
     probe(jdk, repository)
     lib.run([program, "runtime", WORK / "runtime.jar"])
-    for plugin in (f"net.bytebuddy:byte-buddy-gradle-plugin:{BUDDY}", f"io.freefair.gradle:aspectj-plugin:{FREEFAIR}"):
-        lib.run(["mvn", "-q", "-B", f"-Dmaven.repo.local={LOCAL}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get", f"-Dartifact={plugin}"])
     score = lib.Score()
     try:
         for tool in (Project, GradleProject):
