@@ -85,7 +85,7 @@ final class Weaver extends GradleConsole implements BuildTool {
             return settings.getExecutable().get().getAsFile();
         }
         File file = settings.getProgram().getSingleFile();
-        return file.canExecute() ? file : Program.runnable(file, File.createTempFile("weave", ".exe").toPath());
+        return file.canExecute() || file.setExecutable(true) ? file : Program.runnable(file, File.createTempFile("weave", ".exe").toPath());
     }
 
     private static GradleException failed(Failure failure) {
