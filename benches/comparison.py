@@ -123,7 +123,8 @@ GRADLE = {
                    f"apply plugin: '{BUDDY_GRADLE}'\ndependencies {{{{ implementation 'org.bench:comparison-probe:1.0' }}}}\n"
                    "byteBuddy {{ transformation {{ plugin = probe.ProbePlugin }} }}\n"),
     "AspectJ": ("classpath 'io.freefair.gradle:aspectj-plugin:{freefair}'", "id 'java'",
-                "apply plugin: 'io.freefair.aspectj.post-compile-weaving'\naspectj {{ version = '{aspectj}' }}\n"
+                # It takes the compiler of the version that its library has on the class path.
+                "apply plugin: 'io.freefair.aspectj.post-compile-weaving'\n"
                 "dependencies {{ aspect 'org.bench:comparison-probe:1.0'; implementation 'org.aspectj:aspectjrt:{aspectj}' }}\n"),
 }
 
