@@ -123,7 +123,8 @@ GRADLE = {
                    f"apply plugin: '{BUDDY_GRADLE}'\ndependencies {{{{ implementation 'org.bench:comparison-probe:1.0' }}}}\n"
                    "byteBuddy {{ transformation {{ plugin = probe.ProbePlugin }} }}\n"),
     "AspectJ": ("classpath 'io.freefair.gradle:aspectj-plugin:{freefair}'", "id 'java'",
-                "apply plugin: 'io.freefair.aspectj.post-compile-weaving'\naspectj {{ version = '{aspectj}' }}\n"
+                # It takes the compiler of the version that its library has on the class path.
+                "apply plugin: 'io.freefair.aspectj.post-compile-weaving'\n"
                 "dependencies {{ aspect 'org.bench:comparison-probe:1.0'; implementation 'org.aspectj:aspectjrt:{aspectj}' }}\n"),
 }
 
@@ -272,10 +273,12 @@ def body():
     for made in ("dev/weave", "org/bench"):
         shutil.rmtree(LOCAL / made, ignore_errors=True)
     version = packages.version(program)
+    # Gradle looks into the local repository alone, and for what each artifact needs, too.
+    for artifact in (f"net.bytebuddy:byte-buddy-gradle-plugin:{BUDDY}", f"io.freefair.gradle:aspectj-plugin:{FREEFAIR}", ":".join(gson.ERRORS),
+                     f"org.aspectj:aspectjtools:{ASPECTJ}", f"org.aspectj:aspectjrt:{ASPECTJ}"):
+        lib.run(["mvn", "-q", "-B", f"-Dmaven.repo.local={LOCAL}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get", f"-Dartifact={artifact}"])
     probe(jdk, repository)
     lib.run([program, "runtime", WORK / "runtime.jar"])
-    for plugin in (f"net.bytebuddy:byte-buddy-gradle-plugin:{BUDDY}", f"io.freefair.gradle:aspectj-plugin:{FREEFAIR}"):
-        lib.run(["mvn", "-q", "-B", f"-Dmaven.repo.local={LOCAL}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get", f"-Dartifact={plugin}"])
     score = lib.Score()
     try:
         for tool in (Project, GradleProject):

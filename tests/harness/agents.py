@@ -7,7 +7,8 @@ Names: opentelemetry, jacoco.
 - opentelemetry: its agent instruments Hibernate and H2, woven with `pack:all`. The output, the spans, the classes that it
   transforms and what it warns of are the same as unwoven.
 - jacoco: its agent and its Ant task with the excludes that docs/jvm.md names. No class of `weave.runtime` is counted, and
-  each method, branch and line is covered as it is unwoven; once more with own hooks and recorded values.
+  each method, branch and line is covered as it is unwoven; once more with own hooks and recorded values. Instructions are
+  where hooks have no handler.
 """
 
 import re
@@ -63,7 +64,9 @@ def jacoco(score, folder):
     part = sorted(p for p in (tree / PART).rglob("*.java") if p.name != "package-info.java")
     run([bin / "javac", "-g", "--release", "11", "-nowarn", "-encoding", "UTF-8", "-proc:none", "-d", folder / "classes", PROGRAMS / "Debugged.java", *part])
     run([bin / "jar", "--create", "--file", folder / "plain.jar", "-C", folder / "classes", "."])
-    ways = {"woven": "pack:default", "own hooks and values": check_corpora.own_rules(folder)}
+    straight = folder / "straight.toml"
+    straight.write_text('version = 1\n[[aspect]]\nmatch = { type = "**", method = "*" }\nadvice = ["enter", "exit"]\n')
+    ways = {"woven": "pack:default", "own hooks and values": check_corpora.own_rules(folder), "no handlers": straight}
     for which, rules in ways.items():
         run([weave_binary(), "-q", "--rules", rules, folder / "plain.jar", folder / f"{which}.jar"])
     agent, task = corpora.maven(JACOCO)
@@ -108,6 +111,11 @@ def jacoco(score, folder):
             for kind in ("METHOD", "BRANCH"):
                 differ = {m: (c.get(kind), woven_methods.get(m, {}).get(kind)) for m, c in methods.items() if c.get(kind) != woven_methods.get(m, {}).get(kind)}
                 score.check(f"{name}: the same {kind.lower()} counts", not differ and len(methods) > 500, f"{len(methods)} methods; {list(differ.items())[:3]}")
+            # A handler runs only where an exception leaves a method.
+            full = {m for m, c in methods.items() if c["INSTRUCTION"][0] == "0"}
+            still = {m for m in full if woven_methods[m]["INSTRUCTION"][0] == "0"}
+            score.check(f"{name}: whose instructions were all covered, has them all covered without handlers alone",
+                        (still == full) == (which == "no handlers") and len(full) > 10, f"{len(still)} of {len(full)}")
             differ = {line: (c, woven_lines.get(line)) for line, c in lines.items() if c != woven_lines.get(line)}
             hit = sum(c for c, _, _ in lines.values())
             score.check(f"{name}: the same lines are covered", not differ and hit > 50, f"{hit} of {len(lines)}; {list(differ.items())[:3]}")

@@ -487,15 +487,18 @@ def kotlin(gradle, repository, version):
     beside_java(gradle, folder, "Kotlin", "Prices.class")
     # What is inlined is copied out of class files: of this project's tests, and of another project, which is woven, too.
     write(folder / "core/src/main/kotlin/shop/Timed.kt", "package shop\ninternal fun hidden() = 5\nclass Timed { inline fun <T> timed(f: () -> T): T"
-          " { val t = System.nanoTime(); val r = f(); if (t == 0L) println(t); return r } }\n")
+          " { val t = System.nanoTime(); val r = f(); if (t == 0L) println(t); return r } }\n"
+          "inline fun <reified T> kind(n: Int = 2, crossinline f: () -> T): String"
+          " { val r = Runnable { f() }; for (i in 1..n) r.run(); return T::class.java.simpleName }\n")
     write(folder / "core/src/test/kotlin/shop/Uses.kt", "package shop\nfun uses() = Timed().timed { hidden() }\n")
     app = (folder / "app/build.gradle").read_text(encoding="utf-8")
     write(folder / "app/build.gradle", app.replace("id 'application'", f"id 'application'; id 'org.jetbrains.kotlin.jvm' version '{KOTLIN}'"))
-    write(folder / "app/src/main/kotlin/shop/Inlines.kt", "package shop\nobject Inlines { @JvmStatic fun four() = Timed().timed { 4 } }\n")
-    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Inlines.four()"))
+    write(folder / "app/src/main/kotlin/shop/Inlines.kt", "package shop\nobject Inlines { @JvmStatic fun four() = Timed().timed { 4 }\n"
+          "    @JvmStatic fun kinds() = kind { 3 } + kind(1) { \"text\" } }\n")
+    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Inlines.four() + Inlines.kinds()"))
     gradle.run(folder, ":app:run", ":core:compileTestKotlin")
     gradle.check("Kotlin's inline functions: others compile against woven projects, and run; tests use what is internal",
-                 gradle.status == 0 and gradle.has("^total 4 left 91"))
+                 gradle.status == 0 and gradle.has("^total 4IntegerString left 91"))
 
 
 def fetch_scala():

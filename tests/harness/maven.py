@@ -227,6 +227,10 @@ def told(maven, repository, version):
                 maven.status == 0 and len(list((folder / "app/target").rglob("*.wtrace"))) == before + 2
                 and not list((folder / "app/data").rglob("*")))
     (folder / "app/src/test/java/shop/StartsTest.java").unlink()
+    before = len(list((folder / "app/target").rglob("*.wtrace")))
+    maven.run(folder, "test", "-DforkCount=0")
+    maven.check("tests in Maven's own process: their trace goes there, too", maven.status == 0 and maven.has("the sum is")
+                and len(list((folder / "app/target").rglob("*.wtrace"))) == before + 1)
     write(folder / "app/pom.xml", pom.replace("</project>", "<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><configuration>"
           "<systemPropertyVariables><weave.trace>named.wtrace</weave.trace></systemPropertyVariables></configuration></plugin></plugins></build></project>"))
     maven.run(folder, "test")

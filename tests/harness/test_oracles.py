@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The judges judged: what is broken on purpose must be told, by each judge and on each JDK."""
 
+import os
 import struct
+import sys
 import zipfile
 
 import check_corpora
 import check_trace
-from lib import WORK, Score, fresh, judges, main, oldest_jdk, run
+from lib import ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run
 
 
 def compiled(folder, package, options):
@@ -116,9 +118,36 @@ def tracing(score):
     score.check("methods without symbols are told", told == ["1 method ids have no name"], str(told))
 
 
+#: What a program of Linux needs to look like weave to the packages' judge.
+SAYS = '#include <stdio.h>\nint main(void) { puts("%s"); return 0; }\n'
+
+
+def packing(score):
+    """The judge of packages: it takes a program that starts on any Linux, and no other."""
+    folder = fresh(WORK / "static")
+
+    def judged(name, says, *options):
+        source = folder / f"{name}.c"
+        source.write_text(SAYS % says)
+        run(["cc", *options, "-o", folder / name, source])
+        done = run([sys.executable, ROOT / "packaging" / "packages.py", "--check-static", folder / name], check=False)
+        return done.returncode, done.stderr
+
+    status, told = judged("static", "weave 0.0.0", "-static")
+    score.check("a static program is taken", status == 0, told)
+    status, told = judged("dynamic", "weave 0.0.0")
+    score.check("a dynamic program is refused, with what it needs", status != 0 and "is not static: it needs" in told and "libc.so" in told, told)
+    status, told = judged("pie", "weave 0.0.0", "-static-pie")
+    score.check("a static program at any address is taken", status == 0, told)
+    status, told = judged("other", "something else", "-static")
+    # Only root sees it start.
+    score.check("a static program that is no weave is refused", (status != 0 and "does not start" in told) == (os.geteuid() == 0), told)
+
+
 def body():
     score = Score()
     tracing(score)
+    packing(score)
     linking(score)
     return score.finish("oracles")
 

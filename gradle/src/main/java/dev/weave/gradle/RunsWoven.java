@@ -41,7 +41,7 @@ final class RunsWoven implements Action<Task>, Serializable {
         }
         if (weavesDependencies.get()) {
             FileCollection classPath = task instanceof Test ? ((Test) task).getClasspath() : ((JavaExec) task).getClasspath();
-            idleAspects.get().accept(IdleAspects.found(dependencies, classPath));
+            idleAspects.get().accept(IdleService.found(dependencies, classPath));
         }
     }
 }

@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Outcome;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -8,7 +9,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
@@ -93,17 +93,17 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
         String[] empty = input.list();
         File report = getReport().get().getAsFile();
         if (empty == null || empty.length == 0) {
-            IdleAspects.report(report, null);
+            IdleReports.nothing(report);
             return;
         }
-        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--symbols", symbols.getPath()));
-        more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
-        Outcome outcome = Program.weave(getExec(), this, getTemporaryDir(), input, output, more);
+        Weaver weaver = new Weaver(getExec(), this, getTemporaryDir());
+        Outcome outcome = weaver.weave(input, output, Arrays.asList("--no-runtime", "--symbols", symbols.getPath()),
+            getReferences().getFiles());
         if (outcome.alreadyWoven() > 0) {
             throw new GradleException(outcome.alreadyWoven() + " methods in " + input + " were woven before, and not by this task: let one plug-in"
                 + " weave them alone, and start again with `gradle clean`.");
         }
-        IdleAspects.report(report, outcome);
+        IdleReports.write(report, weaver, outcome);
         getIdleAspects().get().accept(report.getPath());
     }
 

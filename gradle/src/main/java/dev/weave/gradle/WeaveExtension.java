@@ -1,10 +1,10 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Modules;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.regex.Pattern;
 import javax.inject.Inject;
+import org.gradle.api.GradleException;
 import org.gradle.api.Project;
 import org.gradle.api.artifacts.Configuration;
 import org.gradle.api.artifacts.component.ComponentIdentifier;
@@ -19,7 +19,7 @@ import org.gradle.api.provider.Provider;
 /** What a build script says in {@code weave { .. }}. */
 public abstract class WeaveExtension {
     private final Project project;
-    private final List<Pattern> dependencies = new ArrayList<>();
+    private final Modules dependencies = new Modules();
     private final List<Runnable> onDependencies = new ArrayList<>();
     private final Property<Boolean> weavesDependencies;
     private Runnable beforeWoven = () -> { };
@@ -64,7 +64,9 @@ public abstract class WeaveExtension {
     public void dependencies(String... patterns) {
         boolean first = dependencies.isEmpty();
         for (String pattern : patterns) {
-            dependencies.add(Pattern.compile(expression(pattern)));
+            if (!dependencies.add(pattern)) {
+                throw new GradleException("weave: dependencies(\"" + pattern + "\"): write group:module, such as \"org.postgresql:*\"");
+            }
         }
         if (first && !dependencies.isEmpty()) {
             weavesDependencies.set(true);
@@ -76,7 +78,7 @@ public abstract class WeaveExtension {
     public FileCollection woven(Configuration configuration) {
         beforeWoven.run();
         beforeWoven = () -> { };
-        List<Pattern> patterns = dependencies;
+        Modules patterns = dependencies;
         FileCollection woven = configuration.getIncoming().artifactView(view -> {
             view.componentFilter(id -> matches(patterns, id));
             view.getAttributes().attribute(WeavePlugin.WOVEN, true);
@@ -100,23 +102,8 @@ public abstract class WeaveExtension {
         beforeWoven = action;
     }
 
-    private static boolean matches(List<Pattern> patterns, ComponentIdentifier id) {
-        if (!(id instanceof ModuleComponentIdentifier)) {
-            return false;
-        }
-        ModuleComponentIdentifier module = (ModuleComponentIdentifier) id;
-        String name = module.getGroup() + ":" + module.getModule();
-        return patterns.stream().anyMatch(pattern -> pattern.matcher(name).matches());
-    }
-
-    private static String expression(String pattern) {
-        if (pattern.split(":", -1).length != 2) {
-            throw new IllegalArgumentException(
-                "weave: dependencies(\"" + pattern + "\"): write group:module, such as \"org.postgresql:*\"");
-        }
-        StringBuilder out = new StringBuilder();
-        Arrays.stream(pattern.split("((?<=\\*)|(?=\\*))"))
-            .forEach(part -> out.append(part.equals("*") ? ".*" : Pattern.quote(part)));
-        return out.toString();
+    private static boolean matches(Modules dependencies, ComponentIdentifier id) {
+        return id instanceof ModuleComponentIdentifier
+            && dependencies.mean(((ModuleComponentIdentifier) id).getGroup(), ((ModuleComponentIdentifier) id).getModule());
     }
 }

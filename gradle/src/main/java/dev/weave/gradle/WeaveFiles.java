@@ -1,7 +1,5 @@
 package dev.weave.gradle;
 
-import java.util.ArrayList;
-import java.util.List;
 import javax.inject.Inject;
 import org.gradle.api.DefaultTask;
 import org.gradle.api.file.ConfigurableFileCollection;
@@ -42,9 +40,7 @@ public abstract class WeaveFiles extends DefaultTask implements WeaveSettings {
 
     @TaskAction
     void weave() {
-        List<String> more = new ArrayList<>(getArguments().get());
-        more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
-        Program.warnOfIdle(Program.weave(getExec(), this, getTemporaryDir(), getInput().get().getAsFile(), getOutput().get().getAsFile(),
-            more));
+        Weaver weaver = new Weaver(getExec(), this, getTemporaryDir());
+        weaver.weave(getInput().get().getAsFile(), getOutput().get().getAsFile(), getArguments().get(), getReferences().getFiles()).warnOfIdle(weaver);
     }
 }

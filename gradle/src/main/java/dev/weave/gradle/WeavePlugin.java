@@ -96,7 +96,7 @@ public class WeavePlugin implements Plugin<Project> {
             weave.getPacks().get().forEach(pack -> names.append("pack:").append(pack).append('\n'));
             return names.toString();
         };
-        Provider<IdleAspects> idleAspects = IdleAspects.service(project);
+        Provider<IdleService> idleAspects = IdleService.service(project);
         Provider<? extends Consumer<String>> consumer = idleAspects;
         project.getTasks().withType(WeaveClasses.class).configureEach(task -> {
             configure(project, task, weave, rules, program, hooks, version);
@@ -117,14 +117,14 @@ public class WeavePlugin implements Plugin<Project> {
         }
         project.getPlugins().withType(JavaBasePlugin.class, java -> weaveSourceSets(project, weave, version, named));
         RunsWoven first = new RunsWoven(project.getLayout().getBuildDirectory().dir("weave/traces"), consumer, weave.weavesDependencies(),
-            IdleAspects.dependencies(project));
+            IdleService.dependencies(project));
         for (Class<? extends Task> kind : Arrays.asList(Test.class, JavaExec.class)) {
             project.getTasks().withType(kind).configureEach(task -> {
                 task.usesService(idleAspects);
                 task.doFirst(first);
             });
         }
-        weave.onDependencies(() -> IdleAspects.addDependencies(project, named));
+        weave.onDependencies(() -> IdleService.addDependencies(project, named));
         // Most builds weave no dependencies: what this costs each of them is left out.
         weave.beforeWoven(() -> registerTransform(project, weave, rules, program, hooks, version));
     }
@@ -195,40 +195,42 @@ public class WeavePlugin implements Plugin<Project> {
         compilers.removeIf(one -> !(one instanceof TaskProvider || one instanceof Task));
         compiled.from(folders).builtBy(new ArrayList<>(compilers));
         classes.setFrom(task.flatMap(WeaveClasses::getOutput));
-        // Kotlin's plug-in packs its own folder into the jar, too, by another way.
+        // Kotlin's plug-in packs the folder of its own sources' classes into the jar, too.
         Object kotlin = sourceSet.getExtensions().findByName("kotlin");
         if (kotlin instanceof SourceDirectorySet && ((SourceDirectorySet) kotlin).getClassesDirectory() instanceof DirectoryProperty) {
             ((DirectoryProperty) ((SourceDirectorySet) kotlin).getClassesDirectory()).set(task.flatMap(WeaveClasses::getOutput));
         }
         project.getTasks().named(sourceSet.getClassesTaskName(), classesTask -> classesTask.dependsOn(task));
-        IdleAspects.add(project, () -> report(project, sourceSet).get().getAsFile(), rules);
+        IdleService.add(project, () -> report(project, sourceSet).get().getAsFile(), rules);
         keepCompiling(project, sourceSets, sourceSet, compiled);
     }
 
     /** Has compilers read what compilers wrote: of this project, and of those that depend on it. */
-    private static void keepCompiling(Project project, SourceSetContainer sourceSets, SourceSet sourceSet, FileCollection compiled) {
+    private static void keepCompiling(Project project, SourceSetContainer sourceSets, SourceSet sourceSet, ConfigurableFileCollection compiled) {
         CompiledClasses instead = new CompiledClasses(project.getLayout().getBuildDirectory().dir("weave/classes/" + sourceSet.getName()), compiled);
         sourceSets.matching(other -> other != sourceSet).all(other -> {
             other.setCompileClasspath(project.files(other.getCompileClasspath().getElements().map(instead)));
-            String kotlin = other.getCompileTaskName("kotlin");
-            project.getTasks().matching(task -> task.getName().equals(kotlin)).configureEach(task -> {
-                // Where Kotlin finds classes whose `internal` members tests may use.
-                Object friends = property(task, "friendPaths");
-                if (friends instanceof ConfigurableFileCollection) {
-                    ConfigurableFileCollection paths = (ConfigurableFileCollection) friends;
-                    paths.setFrom(project.files(new ArrayList<>(paths.getFrom())).getElements().map(instead));
-                }
-            });
+        });
+        // Where Kotlin finds classes whose `internal` members others may use.
+        project.getTasks().configureEach(task -> {
+            Object friends = property(task, "friendPaths");
+            if (friends instanceof ConfigurableFileCollection) {
+                ConfigurableFileCollection paths = (ConfigurableFileCollection) friends;
+                paths.setFrom(project.files(new ArrayList<>(paths.getFrom())).getElements().map(instead));
+            }
         });
         Configuration api = project.getConfigurations().findByName(sourceSet.getApiElementsConfigurationName());
         ConfigurationVariant variant = api == null ? null : api.getOutgoing().getVariants().findByName(LibraryElements.CLASSES);
         if (variant != null) {
             variant.getArtifacts().clear();
-            for (File folder : compiled) {
-                variant.artifact(folder, artifact -> {
-                    artifact.setType(ArtifactTypeDefinition.JVM_CLASS_DIRECTORY);
-                    artifact.builtBy(compiled);
-                });
+            for (Object folder : compiled.getFrom()) {
+                // What a provider says is not asked for before the variant is.
+                for (Object one : folder instanceof Provider ? Collections.singleton(folder) : project.files(folder)) {
+                    variant.artifact(one, artifact -> {
+                        artifact.setType(ArtifactTypeDefinition.JVM_CLASS_DIRECTORY);
+                        artifact.builtBy(compiled);
+                    });
+                }
             }
         }
     }

@@ -8,8 +8,8 @@ import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Enumeration;
 import java.util.HashSet;
 import java.util.List;
@@ -68,8 +68,9 @@ public abstract class WeaveScoped extends DefaultTask implements WeaveSettings {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--fast", "--symbols", getSymbols().get().getAsFile().getPath()));
-        Program.warnOfIdle(Program.weave(getExec(), this, getTemporaryDir(), merged, getOutput().get().getAsFile(), more));
+        List<String> more = Arrays.asList("--no-runtime", "--fast", "--symbols", getSymbols().get().getAsFile().getPath());
+        Weaver weaver = new Weaver(getExec(), this, getTemporaryDir());
+        weaver.weave(merged, getOutput().get().getAsFile(), more, Collections.emptyList()).warnOfIdle(weaver);
     }
 
     /** Of two files of one name the first counts, as on a class path. */

@@ -32,7 +32,7 @@ public interface WeaveSettings {
     @PathSensitive(PathSensitivity.RELATIVE)
     default Provider<List<File>> getRulesInputs() {
         return getRules().getElements().map(files -> RulesInputs.of(
-            files.stream().map(FileSystemLocation::getAsFile).collect(Collectors.toList()), () -> Program.runnable(this)));
+            files.stream().map(FileSystemLocation::getAsFile).collect(Collectors.toList()), () -> Weaver.runnable(this)));
     }
 
     /** What builds those libraries: nothing of it is handed to the program, since rules name their files. */

@@ -1,5 +1,6 @@
 package dev.weave.gradle;
 
+import dev.weave.build.Outcome;
 import java.io.File;
 import java.util.Collections;
 import javax.inject.Inject;
@@ -32,8 +33,8 @@ public abstract class WeaveTransform implements TransformAction<WeaveTransform.P
     public void transform(TransformOutputs outputs) {
         File input = getInput().get().getAsFile();
         File output = outputs.file("woven/" + input.getName());
-        Outcome outcome = Program.weave(getExec(), getParameters(), output.getParentFile(), input, output,
-            Collections.singletonList("--no-runtime"));
-        IdleAspects.report(IdleAspects.besideJar(output), outcome);
+        Weaver weaver = new Weaver(getExec(), getParameters(), output.getParentFile());
+        Outcome outcome = weaver.weave(input, output, Collections.singletonList("--no-runtime"), Collections.emptyList());
+        IdleReports.write(IdleReports.besideJar(output), weaver, outcome);
     }
 }

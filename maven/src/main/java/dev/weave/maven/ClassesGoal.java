@@ -1,5 +1,9 @@
 package dev.weave.maven;
 
+import dev.weave.build.Failure;
+import dev.weave.build.IdleAspects;
+import dev.weave.build.Outcome;
+import dev.weave.build.Program;
 import java.io.File;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -7,11 +11,9 @@ import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
-import org.apache.maven.plugin.MojoExecutionException;
-import org.apache.maven.plugin.MojoFailureException;
 import org.apache.maven.project.MavenProject;
 
 /**
@@ -35,12 +37,12 @@ abstract class ClassesGoal extends WeaveGoal {
     abstract String artifactName();
 
     @Override
-    final void weave() throws IOException, MojoExecutionException, MojoFailureException {
+    final void weave() throws IOException, Failure {
         long begun = System.nanoTime();
-        IdleAspects.lookAtTheEnd(session, getLog());
+        IdleReports.lookAtTheEnd(session, getLog());
         Path classes = compiled();
         Contents present = Contents.of(classes);
-        Path report = IdleAspects.report(project, goal());
+        Path report = IdleReports.report(project, goal());
         if (!present.hasClasses()) {
             getLog().debug("no classes in " + classes);
             if (!project.getPackaging().equals("pom")) {
@@ -87,12 +89,12 @@ abstract class ClassesGoal extends WeaveGoal {
     }
 
     /** Whether what is there was woven of these files, in this way, and is as it was then. */
-    private boolean isCurrent(Path state, Path woven, Contents present) throws IOException, MojoFailureException {
+    private boolean isCurrent(Path state, Path woven, Contents present) throws IOException, Failure {
         return Files8.holds(state.resolve("compiled"), present.code()) && isCurrent(state.resolve("inputs"))
             && Files8.holds(state.resolve("stamp"), Files8.lines(woven, ""));
     }
 
-    private void weave(Path classes, Path state, Path woven) throws IOException, MojoExecutionException, MojoFailureException {
+    private void weave(Path classes, Path state, Path woven) throws IOException, Failure {
         // Another build may have changed it meanwhile.
         Contents present = Contents.of(classes);
         if (isCurrent(state, woven, present)) {
@@ -112,17 +114,17 @@ abstract class ClassesGoal extends WeaveGoal {
         Files8.sync(classes, input);
         Files8.removeOthers(woven, input);
         List<String> options = options();
-        addReferences(options, classPath(), state.resolve("references"));
-        Outcome outcome = program.weave(options, input, woven, symbols);
+        options.addAll(Arrays.asList("--symbols", symbols.toString()));
+        options.addAll(Program.references(classPath(), state.resolve("references")));
+        Outcome outcome = program.weave(options, input.toFile(), woven.toFile());
         Files8.deleteAll(input);
         if (outcome.alreadyWoven() > 0) {
             Files8.deleteAll(woven);
-            throw new MojoFailureException(outcome.alreadyWoven() + " methods in " + classes + " were woven before this goal: by another"
+            throw new Failure(outcome.alreadyWoven() + " methods in " + classes + " were woven before this goal: by another"
                 + " execution or plug-in, or by weave-maven-plugin 0.1.0, which wove there. Let one of them weave these classes, and start again"
                 + " with `mvn clean`.");
         }
-        Map<String, String> idle = outcome.idle();
-        IdleAspects.woven(session, IdleAspects.report(project, goal()), rulesNames(), idle);
+        IdleReports.woven(session, IdleReports.report(project, goal()), rulesNames(), outcome);
         Files8.write(state.resolve("compiled"), present.code());
         Files8.write(state.resolve("resources"), present.others());
         Files8.write(state.resolve("inputs"), inputs(outcome.asksForBaseTypes() ? classPath() : Collections.emptyList()).toString());
@@ -133,7 +135,7 @@ abstract class ClassesGoal extends WeaveGoal {
     @Override
     final void skipped() throws IOException {
         if (Files.isDirectory(state())) {
-            IdleAspects.nothing(IdleAspects.report(project, goal()));
+            IdleAspects.nothing(IdleReports.report(project, goal()));
         }
         Path classes = compiled();
         if (Files.isDirectory(classes) && LastOutput.becomes(state().resolve(kind()), LastOutput.COMPILED)) {

@@ -30,15 +30,32 @@ final class Traces {
         boolean named = System.getenv(VARIABLE) != null || user.containsKey(SETTING)
             || names(configuration) || names(user.getProperty("argLine")) || names(project.getProperties().getProperty("argLine"));
         if (!named) {
-            Xpp3Dom variables = configuration.getChild(ENVIRONMENT);
-            if (variables == null) {
-                variables = new Xpp3Dom(ENVIRONMENT);
-                configuration.addChild(variables);
+            String traces = new File(project.getBuild().getDirectory(), "weave/traces").getAbsolutePath() + File.separator;
+            add(configuration, ENVIRONMENT, VARIABLE, traces);
+            if (inside(configuration, user, project.getProperties())) {
+                // Maven's own process has its environment already.
+                add(configuration, "systemPropertyVariables", SETTING, traces);
             }
-            Xpp3Dom variable = new Xpp3Dom(VARIABLE);
-            variable.setValue(new File(project.getBuild().getDirectory(), "weave/traces").getAbsolutePath() + File.separator);
-            variables.addChild(variable);
         }
+    }
+
+    private static void add(Xpp3Dom configuration, String map, String name, String value) {
+        Xpp3Dom values = configuration.getChild(map);
+        if (values == null) {
+            values = new Xpp3Dom(map);
+            configuration.addChild(values);
+        }
+        Xpp3Dom one = new Xpp3Dom(name);
+        one.setValue(value);
+        values.addChild(one);
+    }
+
+    /** Whether tests run in Maven's own process. */
+    private static boolean inside(Xpp3Dom configuration, Properties user, Properties project) {
+        Xpp3Dom forks = configuration.getChild("forkCount");
+        String count = forks == null ? null : forks.getValue();
+        String named = "${forkCount}".equals(count) ? user.getProperty("forkCount", project.getProperty("forkCount")) : count;
+        return named != null && named.trim().equals("0");
     }
 
     private static boolean names(Object configuration) {

@@ -1,32 +1,34 @@
 package dev.weave.maven;
 
+import dev.weave.build.Failure;
+import dev.weave.build.IdleAspects;
+import dev.weave.build.Modules;
+import dev.weave.build.Outcome;
+import dev.weave.build.Program;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.regex.Pattern;
 import org.apache.maven.artifact.Artifact;
-import org.apache.maven.plugin.MojoExecutionException;
-import org.apache.maven.plugin.MojoFailureException;
 
 /** Weaves jars that the project depends on, all in one weave. The goals that follow take the woven ones. */
 public class WeaveDependenciesMojo extends WeaveGoal {
     List<String> dependencies;
 
     @Override
-    void weave() throws IOException, MojoExecutionException, MojoFailureException {
+    void weave() throws IOException, Failure {
         if (dependencies == null || dependencies.isEmpty()) {
-            throw new MojoFailureException("weave-dependencies needs to know which: <dependencies><dependency>org.postgresql:*</dependency>"
+            throw new Failure("weave-dependencies needs to know which: <dependencies><dependency>org.postgresql:*</dependency>"
                 + "</dependencies> (group:artifact, `*` for any characters).");
         }
-        IdleAspects.lookAtTheEnd(session, getLog());
+        IdleReports.lookAtTheEnd(session, getLog());
         Map<String, Artifact> jars = jars();
-        Path report = IdleAspects.report(project, "weave-dependencies");
+        Path report = IdleReports.report(project, "weave-dependencies");
         if (jars.isEmpty()) {
             IdleAspects.nothing(report);
             getLog().warn("no dependency of " + project.getArtifactId() + " is one of " + String.join(", ", dependencies));
@@ -45,7 +47,7 @@ public class WeaveDependenciesMojo extends WeaveGoal {
             getLog().info("Nothing to weave - all dependencies are up to date");
         } else {
             Outcome outcome = weave(jars, state, woven);
-            IdleAspects.woven(session, report, rulesNames(), outcome.idle());
+            IdleReports.woven(session, report, rulesNames(), outcome);
             Files8.write(state.resolve("jars"), files.toString());
             Files8.write(state.resolve("stamp"), inputs(outcome.asksForBaseTypes() ? classPath() : Collections.emptyList()).toString());
         }
@@ -53,7 +55,7 @@ public class WeaveDependenciesMojo extends WeaveGoal {
     }
 
     private Outcome weave(Map<String, Artifact> jars, Path state, Path woven)
-            throws IOException, MojoExecutionException, MojoFailureException {
+            throws IOException, Failure {
         Program program = program();
         Path unwoven = state.resolve("unwoven");
         Files.deleteIfExists(state.resolve("stamp"));
@@ -67,29 +69,28 @@ public class WeaveDependenciesMojo extends WeaveGoal {
             options.add("--cache");
             options.add(cache.getPath());
         }
-        addReferences(options, classPath(), state.resolve("references"));
-        Outcome outcome = program.weave(options, unwoven, woven, state().resolve("dependencies.wsym"));
+        options.addAll(Arrays.asList("--symbols", state().resolve("dependencies.wsym").toString()));
+        options.addAll(Program.references(classPath(), state.resolve("references")));
+        Outcome outcome = program.weave(options, unwoven.toFile(), woven.toFile());
         Files8.deleteAll(unwoven);
         if (outcome.alreadyWoven() > 0) {
-            throw new MojoFailureException(outcome.alreadyWoven() + " methods of the dependencies are woven already: leave those jars out of <dependencies>.");
+            throw new Failure(outcome.alreadyWoven() + " methods of the dependencies are woven already: leave those jars out of <dependencies>.");
         }
         getLog().info("Wove " + String.join(", ", jars.keySet()));
         return outcome;
     }
 
     /** The jars that the patterns mean, by the names that they get. Modules of this build weave their own classes. */
-    private Map<String, Artifact> jars() throws MojoFailureException {
-        List<Pattern> patterns = new ArrayList<>();
+    private Map<String, Artifact> jars() throws Failure {
+        Modules modules = new Modules();
         for (String pattern : dependencies) {
-            if (pattern.split(":", -1).length != 2) {
-                throw new MojoFailureException("weave: <dependency>" + pattern + "</dependency>: write group:artifact, such as org.postgresql:*");
+            if (!modules.add(pattern)) {
+                throw new Failure("weave: <dependency>" + pattern + "</dependency>: write group:artifact, such as org.postgresql:*");
             }
-            patterns.add(Pattern.compile(Pattern.quote(pattern).replace("*", "\\E.*\\Q")));
         }
         Map<String, Artifact> jars = new TreeMap<>();
         for (Artifact artifact : project.getArtifacts()) {
-            String name = artifact.getGroupId() + ":" + artifact.getArtifactId();
-            boolean meant = patterns.stream().anyMatch(pattern -> pattern.matcher(name).matches());
+            boolean meant = modules.mean(artifact.getGroupId(), artifact.getArtifactId());
             boolean ofThisBuild = session.getProjects().stream()
                 .anyMatch(p -> p.getGroupId().equals(artifact.getGroupId()) && p.getArtifactId().equals(artifact.getArtifactId()));
             File file = artifact.getFile();

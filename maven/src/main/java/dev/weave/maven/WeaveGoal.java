@@ -1,5 +1,7 @@
 package dev.weave.maven;
 
+import dev.weave.build.Failure;
+import dev.weave.build.Program;
 import dev.weave.build.RulesInputs;
 import java.io.File;
 import java.io.IOException;
@@ -17,6 +19,9 @@ import org.apache.maven.plugin.MojoExecutionException;
 import org.apache.maven.plugin.MojoFailureException;
 import org.apache.maven.project.MavenProject;
 import org.eclipse.aether.RepositorySystem;
+import org.eclipse.aether.artifact.DefaultArtifact;
+import org.eclipse.aether.resolution.ArtifactRequest;
+import org.eclipse.aether.resolution.ArtifactResolutionException;
 
 /** What all goals have in common: the settings, and where rules and program come from. */
 abstract class WeaveGoal extends AbstractMojo {
@@ -47,6 +52,9 @@ abstract class WeaveGoal extends AbstractMojo {
             } else {
                 weave();
             }
+        } catch (Failure e) {
+            e.errors().forEach(getLog()::error);
+            throw new MojoFailureException(e.getMessage() + (e.errors().isEmpty() ? "" : ": " + e.errors().get(0)), e.getCause());
         } catch (IOException e) {
             throw new MojoExecutionException("weave: " + e, e);
         }
@@ -55,22 +63,43 @@ abstract class WeaveGoal extends AbstractMojo {
     /** Leaves everything as it was compiled. */
     void skipped() throws IOException { }
 
-    abstract void weave() throws IOException, MojoExecutionException, MojoFailureException;
+    abstract void weave() throws IOException, Failure;
 
     Path state() {
         return new File(project.getBuild().getDirectory(), "weave").toPath();
     }
 
-    Program program() throws MojoExecutionException {
-        return new Program(this);
+    MavenTool tool() {
+        return new MavenTool(getLog());
+    }
+
+    Program program() throws Failure {
+        return executable != null ? Program.own(executable, version, tool()) : Program.fetched(fetched(), state().resolve("program/weave"), tool());
+    }
+
+    /** The program from the repositories. */
+    private File fetched() throws Failure {
+        String classifier = Program.classifier(tool());
+        ArtifactRequest request = new ArtifactRequest(new DefaultArtifact("dev.weave", "weave", classifier, "exe", version),
+            project.getRemotePluginRepositories(), null);
+        try {
+            return repositories.resolveArtifact(session.getRepositorySession(), request).getArtifact().getFile();
+        } catch (ArtifactResolutionException e) {
+            throw Program.absent(version, classifier, "plug-in repository", tool(), "", e);
+        }
+    }
+
+    /** The program, for a question that is asked before anything is woven. */
+    private File runnable() throws Failure {
+        return executable != null ? executable : Program.runnable(fetched(), state().resolve("program/weave"));
     }
 
     /** The rules of the plug-in's configuration; else those beside the pom, or beside a parent's. */
-    List<File> rulesFiles() throws MojoFailureException {
+    List<File> rulesFiles() throws Failure {
         if (rules != null && !rules.isEmpty()) {
             return rules;
         }
-        if (packs != null && !packs.isEmpty()) {
+        if (!packs().isEmpty()) {
             return Collections.emptyList();
         }
         for (MavenProject at = project; at != null && at.getBasedir() != null; at = at.getParent()) {
@@ -79,24 +108,18 @@ abstract class WeaveGoal extends AbstractMojo {
                 return Collections.singletonList(file);
             }
         }
-        throw new MojoFailureException("There are no rules to weave by: put a weave.toml beside pom.xml (`weave init` writes one), or"
+        throw new Failure("There are no rules to weave by: put a weave.toml beside pom.xml (`weave init` writes one), or"
             + " name others with <rules> or <packs>.");
     }
 
+    private List<String> packs() {
+        return packs == null ? Collections.emptyList() : packs;
+    }
+
     /** The options that say how to weave. */
-    List<String> options() throws IOException, MojoFailureException {
-        List<String> options = new ArrayList<>();
-        for (File file : rulesFiles()) {
-            options.add("--rules");
-            options.add(file.getPath());
-        }
-        for (String pack : packs == null ? Collections.<String>emptyList() : packs) {
-            options.add("--rules");
-            options.add("pack:" + pack);
-        }
-        if (strict) {
-            options.add("--strict");
-        }
+    List<String> options() throws Failure {
+        List<String> options = Program.rules(rulesFiles(), packs(), strict);
+        options.add("--no-runtime");
         if (arguments != null) {
             options.addAll(arguments);
         }
@@ -104,15 +127,15 @@ abstract class WeaveGoal extends AbstractMojo {
     }
 
     /** What the rules include, and the libraries that they name. */
-    private List<File> rulesInputs() throws MojoFailureException {
+    private List<File> rulesInputs() throws Failure {
         if (named == null) {
-            named = RulesInputs.of(rulesFiles(), () -> Program.locate(this));
+            named = RulesInputs.of(rulesFiles(), this::runnable);
         }
         return named;
     }
 
     /** What an output follows from, beside what is woven. */
-    Inputs inputs(List<File> classPath) throws IOException, MojoFailureException {
+    Inputs inputs(List<File> classPath) throws IOException, Failure {
         Inputs inputs = new Inputs().text(version).texts(options());
         for (File file : rulesFiles()) {
             inputs.content(file.toPath());
@@ -137,43 +160,27 @@ abstract class WeaveGoal extends AbstractMojo {
     }
 
     /** Whether an output follows from what it was made of then. The class path is part of that only where the rules asked for it. */
-    boolean isCurrent(Path kept) throws IOException, MojoFailureException {
+    boolean isCurrent(Path kept) throws IOException, Failure {
         return Files8.holds(kept, inputs(Collections.emptyList()).toString())
             || Files.exists(kept) && Files8.holds(kept, inputs(classPath()).toString());
     }
 
     /** The rules files and packs, by which modules of a build have the same ones. */
-    List<String> rulesNames() throws MojoFailureException {
-        List<String> names = new ArrayList<>();
-        for (File file : rulesFiles()) {
-            names.add(file.getPath());
-        }
-        for (String pack : packs == null ? Collections.<String>emptyList() : packs) {
-            names.add("pack:" + pack);
-        }
-        return names;
-    }
-
-    /** Names the references in a file: a command line of Windows has not room for all. */
-    static void addReferences(List<String> options, List<File> classPath, Path list) throws IOException {
-        if (!classPath.isEmpty()) {
-            Files8.write(list, classPath.stream().map(File::getPath).collect(Collectors.joining("\n")) + "\n");
-            options.add("--reference");
-            options.add("@" + list);
-        }
+    List<String> rulesNames() throws Failure {
+        return Program.rulesNames(rulesFiles(), packs());
     }
 
     /** Woven classes call the hook library: without it they do not run. */
-    void needHookLibrary() throws MojoFailureException {
+    void needHookLibrary() throws Failure {
         Set<String> versions = project.getArtifacts().stream()
             .filter(a -> a.getGroupId().equals("dev.weave") && a.getArtifactId().equals("weave-runtime"))
             .map(Artifact::getBaseVersion).collect(Collectors.toSet());
         if (versions.isEmpty()) {
-            throw new MojoFailureException("Woven classes need the hook library: add the dependency dev.weave:weave-runtime:" + version
+            throw new Failure("Woven classes need the hook library: add the dependency dev.weave:weave-runtime:" + version
                 + " to " + project.getArtifactId() + ".");
         }
         if (!versions.contains(version)) {
-            throw new MojoFailureException("weave-maven-plugin " + version + " needs dev.weave:weave-runtime:" + version + ", and "
+            throw new Failure("weave-maven-plugin " + version + " needs dev.weave:weave-runtime:" + version + ", and "
                 + project.getArtifactId() + " has " + String.join(", ", versions) + ".");
         }
     }

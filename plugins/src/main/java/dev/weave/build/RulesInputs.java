@@ -1,9 +1,7 @@
 package dev.weave.build;
 
-import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -44,12 +42,10 @@ public final class RulesInputs {
                 command.add("--rules");
                 command.add(file.getAbsolutePath());
             }
-            Process process = new ProcessBuilder(command).redirectError(discard()).start();
-            process.getOutputStream().close();
-            String told = all(process.getInputStream());
+            Ran ran = Ran.of(command);
             List<File> files = new ArrayList<>();
-            if (process.waitFor() == 0) {
-                for (String line : told.split("\\R")) {
+            if (ran.status == 0) {
+                for (String line : ran.output.split("\\R")) {
                     File file = new File(line);
                     if (!line.isEmpty() && !present.contains(file)) {
                         files.add(file);
@@ -58,17 +54,10 @@ public final class RulesInputs {
             }
             // Of rules that are wrong, the weave tells.
             return files;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return Collections.emptyList();
         } catch (Exception e) {
             // And of a program that is not there.
             return Collections.emptyList();
         }
-    }
-
-    private static ProcessBuilder.Redirect discard() {
-        return ProcessBuilder.Redirect.to(new File(File.separatorChar == '\\' ? "NUL" : "/dev/null"));
     }
 
     private static String text(File file) {
@@ -77,14 +66,5 @@ public final class RulesInputs {
         } catch (IOException e) {
             return "";
         }
-    }
-
-    private static String all(InputStream in) throws IOException {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        byte[] buffer = new byte[8192];
-        for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-            out.write(buffer, 0, n);
-        }
-        return new String(out.toByteArray(), StandardCharsets.UTF_8);
     }
 }

@@ -1,13 +1,14 @@
 package dev.weave.maven;
 
-import dev.weave.build.IdleReports;
+import dev.weave.build.IdleAspects;
+import dev.weave.build.Outcome;
 import java.io.File;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -23,27 +24,18 @@ import org.apache.maven.project.MavenProject;
  * Warns of aspects that put a hook nowhere, at the end of a build: one rules file may serve many modules, and most of its aspects
  * mean some of them. Each goal leaves a report of its idle aspects; an aspect that is idle in all of them is warned of.
  */
-final class IdleAspects {
+final class IdleReports {
     private static final String PLUGIN = "dev.weave:weave-maven-plugin";
-    /** The first line of a report: the rules, or that there was nothing to weave. */
-    private static final String EMPTY = "empty";
 
-    private IdleAspects() { }
+    private IdleReports() { }
 
     static Path report(MavenProject project, String goal) {
         return new File(project.getBuild().getDirectory(), "weave/" + goal + ".idle").toPath();
     }
 
-    /** Writes the report of a goal that had nothing to weave. */
-    static void nothing(Path report) throws IOException {
-        Files8.write(report, EMPTY + "\n");
-    }
-
-    /** Writes the report of a weave, which is looked at when the session ends. */
-    static void woven(MavenSession session, Path report, List<String> rules, Map<String, String> idle) throws IOException {
-        StringBuilder lines = new StringBuilder(String.join("\t", rules)).append('\n');
-        idle.forEach((aspect, text) -> lines.append(aspect).append('\t').append(text).append('\n'));
-        Files8.write(report, lines.toString());
+    /** Writes the report of a weave, which is looked at when the session ends. Its first line names the rules. */
+    static void woven(MavenSession session, Path report, List<String> rules, Outcome outcome) throws IOException {
+        IdleAspects.report(report, String.join("\t", rules), rules, outcome);
         synchronized (session.getRequest()) {
             session.getRequest().getData().put(PLUGIN, true);
         }
@@ -57,7 +49,7 @@ final class IdleAspects {
                 return;
             }
             session.getRequest().setExecutionListener((ExecutionListener) Proxy.newProxyInstance(
-                IdleAspects.class.getClassLoader(), new Class<?>[] {ExecutionListener.class}, (proxy, method, arguments) -> {
+                IdleReports.class.getClassLoader(), new Class<?>[] {ExecutionListener.class}, (proxy, method, arguments) -> {
                     if (method.getName().equals("toString")) {
                         return PLUGIN;
                     }
@@ -80,36 +72,29 @@ final class IdleAspects {
     }
 
     private static void warn(MavenSession session, Log log) {
-        Map<String, Map<String, String>> byRules = new TreeMap<>();
-        // Rules above what is built serve modules that this build does not know.
-        Path top = session.getTopLevelProject().getBasedir().toPath();
+        Map<String, List<Path>> byRules = new TreeMap<>();
         for (MavenProject project : session.getAllProjects()) {
             for (String goal : goals(project)) {
+                Path report = report(project, goal);
                 try {
-                    read(Files.readAllLines(report(project, goal)), byRules);
+                    String rules = IdleAspects.first(report);
+                    if (rules != null) {
+                        byRules.computeIfAbsent(rules, key -> new ArrayList<>()).add(report);
+                    }
                 } catch (IOException e) {
                     // Never woven: what it has is unknown, and by which rules.
                     return;
                 }
             }
         }
-        byRules.forEach((rules, idle) -> {
-            boolean below = true;
-            for (String file : rules.split("\t")) {
-                below &= file.startsWith("pack:") || new File(file).toPath().toAbsolutePath().startsWith(top);
-            }
-            if (below) {
-                idle.values().forEach(log::warn);
+        // Rules above what is built serve modules that this build does not know.
+        Path top = session.getTopLevelProject().getBasedir().toPath();
+        byRules.forEach((names, reports) -> {
+            List<String> rules = Arrays.asList(names.split("\t"));
+            if (rules.stream().allMatch(file -> file.startsWith(IdleAspects.PACK) || new File(file).toPath().toAbsolutePath().startsWith(top))) {
+                IdleAspects.warn(rules, reports, new MavenTool(log));
             }
         });
-    }
-
-    private static void read(List<String> lines, Map<String, Map<String, String>> byRules) {
-        if (lines.get(0).equals(EMPTY)) {
-            return;
-        }
-        Map<String, String> idle = IdleReports.of(lines);
-        byRules.merge(lines.get(0), idle, IdleReports::both);
     }
 
     /** The goals of this plug-in that a module runs. */

@@ -1,11 +1,8 @@
 package dev.weave.gradle;
 
-import dev.weave.build.IdleReports;
+import dev.weave.build.IdleAspects;
 import java.io.File;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -19,8 +16,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.gradle.api.Project;
-import org.gradle.api.logging.Logger;
-import org.gradle.api.logging.Logging;
 import org.gradle.api.provider.MapProperty;
 import org.gradle.api.provider.Provider;
 import org.gradle.api.services.BuildService;
@@ -34,12 +29,8 @@ import org.gradle.api.services.BuildServiceRegistration;
  * <p>Projects may load the plug-in by class loaders of their own. So they share the service as a {@code Consumer}, and its
  * parameters as a {@code MapProperty}, types that all loaders have.
  */
-public abstract class IdleAspects implements BuildService<IdleAspects.Parameters>, Consumer<String>, AutoCloseable {
-    private static final Logger LOGGER = Logging.getLogger(IdleAspects.class);
+public abstract class IdleService implements BuildService<IdleService.Parameters>, Consumer<String>, AutoCloseable {
     private static final String NAME = "dev.weave.idleAspects";
-    /** The first line of a report: classes were woven, or there were none. */
-    private static final String WOVEN = "woven";
-    private static final String EMPTY = "empty";
     /** In front of a project's path, in the place of a report: its dependencies, each of which has one. */
     private static final String DEPENDENCIES = "dependencies of ";
 
@@ -86,7 +77,7 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
     static String found(String dependencies, Iterable<File> classPath) {
         StringBuilder found = new StringBuilder(dependencies);
         for (File file : classPath) {
-            File report = besideJar(file);
+            File report = IdleReports.besideJar(file);
             if (report.isFile()) {
                 found.append('\n').append(report);
             }
@@ -94,30 +85,9 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
         return found.toString();
     }
 
-    /** Where the report of a woven jar lies. */
-    static File besideJar(File jar) {
-        return new File(jar.getParentFile(), jar.getName() + ".idle");
-    }
-
     /** The service of this build, which takes the report of each weave that was done. Use it as a consumer alone. */
-    static Provider<IdleAspects> service(Project project) {
-        return project.getGradle().getSharedServices().registerIfAbsent(NAME, IdleAspects.class, spec -> { });
-    }
-
-    /** Writes a report that says nothing of where the project lies. Without an outcome there were no classes. */
-    static void report(File report, Outcome outcome) {
-        List<String> lines = new ArrayList<>(Collections.singletonList(outcome == null ? EMPTY : WOVEN));
-        if (outcome != null) {
-            for (Outcome.Message idle : outcome.idle()) {
-                String file = idle.file == null ? "" : new File(idle.file).getName();
-                lines.add(file + "\t" + idle.place + "\t" + idle.aspect + "\t" + idle.text);
-            }
-        }
-        try {
-            Files.write(report.toPath(), lines, StandardCharsets.UTF_8);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+    static Provider<IdleService> service(Project project) {
+        return project.getGradle().getSharedServices().registerIfAbsent(NAME, IdleService.class, spec -> { });
     }
 
     @Override
@@ -145,35 +115,6 @@ public abstract class IdleAspects implements BuildService<IdleAspects.Parameters
             }
         });
         byRules.keySet().retainAll(current);
-        byRules.forEach(IdleAspects::warn);
-    }
-
-    private static void warn(String rules, List<Path> reports) {
-        Map<String, String> idle = null;
-        for (Path report : reports) {
-            List<String> lines;
-            try {
-                lines = Files.readAllLines(report);
-            } catch (IOException e) {
-                // Never woven: what it has is unknown.
-                return;
-            }
-            if (lines.get(0).equals(EMPTY)) {
-                continue;
-            }
-            idle = IdleReports.both(idle, IdleReports.of(lines));
-        }
-        if (idle != null) {
-            idle.forEach((aspect, text) -> LOGGER.warn("weave: {}{} (WV0120)", place(aspect.split("\t"), rules), text));
-        }
-    }
-
-    private static String place(String[] aspect, String rules) {
-        for (String path : rules.split("\n")) {
-            if (!aspect[0].isEmpty() && new File(path).getName().equals(aspect[0])) {
-                return path + aspect[1];
-            }
-        }
-        return "";
+        byRules.forEach((rules, reports) -> IdleAspects.warn(Arrays.asList(rules.split("\n")), reports, new GradleConsole()));
     }
 }
