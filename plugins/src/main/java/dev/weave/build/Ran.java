@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** What came of a command. */
+/** The result of a command. */
 public final class Ran {
     public final int status;
     public final String output;
