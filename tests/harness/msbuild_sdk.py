@@ -637,6 +637,33 @@ def central(score, folder):
     shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
 
 
+#: Ways to write a reference that keep parts of a package from the project, or from who uses it.
+REFERENCES = ('PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"', 'PrivateAssets="compile;runtime"',
+              'IncludeAssets="build"', 'ExcludeAssets="runtime"')
+
+
+def references(score, folder):
+    """However a reference is written, the hook library goes where the woven assembly goes: of a program, of a library, published."""
+    shop = Shop(score, folder)
+    write(shop.folder / "weave.toml", RULES)
+    for i, more in enumerate(REFERENCES):
+        ours = shop.ours.replace(" />", f" {more} />")
+        core = shop.project(f"Core{i}", "Library", ours, ours=False)
+        write(core.parent / "Orders.cs", ORDERS % 1)
+        uses = shop.project(f"Uses{i}", "Exe", f'<ProjectReference Include="../Core{i}/Core{i}.csproj" />', ours=False)
+        write(uses.parent / "Program.cs", "System.Console.WriteLine(Shop.Orders.Total(5));\n")
+        app = shop.project(f"App{i}", "Exe", ours, ours=False)
+        write(app.parent / "Program.cs", MAIN % "")
+        for path, expected in ((uses, "Shop.Orders.Total"), (app, "Shop.Program.Sum")):
+            shop.run("build", path)
+            printed, told = shop.ran(shop.sdk.dotnet, path.parent / f"bin/Debug/net10.0/{path.stem}.dll")
+            shop.check(f"{path.stem}, {more}: built", shop.status == 0 and "10" in printed and expected in told)
+            out = folder / "published" / path.stem
+            shop.run("publish", path, "-c", "Debug", "-o", out, "-r", RID, "--self-contained", "-p:PublishSingleFile=true")
+            printed, told = shop.ran(out / path.stem)
+            shop.check(f"{path.stem}, {more}: published as one file", shop.status == 0 and "10" in printed and expected in told)
+
+
 WEB = """var builder = WebApplication.CreateBuilder(args);
 builder.Services.AddOpenApi();
 var app = builder.Build();
@@ -992,8 +1019,10 @@ def symbols(score, folder):
 
 
 def described(score, folder):
-    """What a package says of itself."""
+    """What a package says of itself, and that its tasks are what the sources give."""
     shop = Shop(score, folder)
+    shop.call(["sh", lib.ROOT / "msbuild/task/build.sh", "--check"])
+    shop.check("the tasks are built from this tree", shop.status == 0)
     for path in shop.made:
         with zipfile.ZipFile(path) as package:
             names = package.namelist()
@@ -1005,7 +1034,7 @@ def described(score, folder):
 #: Set-ups by name.
 EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "shared": shared, "shared-forms": shared_forms, "embedded": embedded, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
-         "libraries": libraries, "central": central, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
+         "libraries": libraries, "central": central, "references": references, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
 SLOW = {*EVERY} - {"door", "states", "own-hooks", "shared", "embedded", "tests", "single-file", "NativeAOT", "described"}
