@@ -440,7 +440,10 @@ def counted(path):
 
 
 def coverage(score, folder):
-    """coverlet's rates of woven code are those of unwoven code: by its collector and by its targets, Debug and Release."""
+    """
+    coverlet's rates of woven code are those of unwoven code, and a trace has the program's calls and none of coverlet's: by its collector
+    and by its targets, Debug and Release.
+    """
     shop = Shop(score, folder)
     core = shop.project("Core", "Library")
     write(core.parent / "Counted.cs", COUNTED)
@@ -453,12 +456,15 @@ def coverage(score, folder):
         for configuration in ("Debug", "Release"):
             found = {}
             for woven in (False, True):
-                out = lib.fresh(folder / "results")
+                out, traces = lib.fresh(folder / "results"), lib.fresh(folder / "traces")
                 (suite.parent / "coverage.cobertura.xml").unlink(missing_ok=True)
                 shop.run("test", suite, "-c", configuration, f"-p:WeaveEnabled={str(woven).lower()}", "--results-directory", out, *asked)
                 right = shop.has("Passed!.*Passed: +3") and shop.woven(core.parent / f"bin/{configuration}/net10.0/Core.dll") == woven
                 reports = [*out.rglob("coverage.cobertura.xml"), *suite.parent.glob("coverage.cobertura.xml")]
                 found[woven] = counted(reports[0]) if right and reports else {}
+            told = lib.run([shop.program, "report", "--limit", "0", *sorted(traces.glob("*.wtrace"))], check=False).stdout
+            shop.check(f"coverlet's {tool}, {configuration}: the trace has the program's calls alone", all(f"Shop.{name}" in told for name in (
+                "Lists.Even", "Tasks.Slowly", "Plain.Caught")) and "Coverlet" not in told and "nothing lost" in told, told[:2000])
             differ = {name: (found[False].get(name), now) for name, now in found[True].items() if found[False].get(name) != now}
             same = len(found[True]) > 10 and found[True].keys() == found[False].keys() and not differ
             shop.check(f"coverlet's {tool}, {configuration}: the same lines and branches", same, f"rates {found[True].get('all')}" if same else str(differ)[:3000])
@@ -637,16 +643,17 @@ def central(score, folder):
     shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
 
 
-#: Ways to write a reference that keep parts of a package from the project, or from who uses it.
-REFERENCES = ('PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"', 'PrivateAssets="compile;runtime"',
-              'IncludeAssets="build"', 'ExcludeAssets="runtime"')
+#: Ways to write a reference that keep parts of a package from who uses the project.
+PRIVATE = ('PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"',
+           'PrivateAssets="build;runtime;analyzers"')
+#: And from the project itself.
+WITHOUT_HOOKS = ('IncludeAssets="build"', 'ExcludeAssets="runtime"')
 
 
 def references(score, folder):
-    """However a reference is written, the hook library goes where the woven assembly goes: of a program, of a library, published."""
+    """However a reference is written, the hook library goes where the woven assembly goes, or the build fails by name."""
     shop = Shop(score, folder)
-    write(shop.folder / "weave.toml", RULES)
-    for i, more in enumerate(REFERENCES):
+    for i, more in enumerate(PRIVATE):
         ours = shop.ours.replace(" />", f" {more} />")
         core = shop.project(f"Core{i}", "Library", ours, ours=False)
         write(core.parent / "Orders.cs", ORDERS % 1)
@@ -655,13 +662,15 @@ def references(score, folder):
         app = shop.project(f"App{i}", "Exe", ours, ours=False)
         write(app.parent / "Program.cs", MAIN % "")
         for path, expected in ((uses, "Shop.Orders.Total"), (app, "Shop.Program.Sum")):
-            shop.run("build", path)
-            printed, told = shop.ran(shop.sdk.dotnet, path.parent / f"bin/Debug/net10.0/{path.stem}.dll")
-            shop.check(f"{path.stem}, {more}: built", shop.status == 0 and "10" in printed and expected in told)
             out = folder / "published" / path.stem
-            shop.run("publish", path, "-c", "Debug", "-o", out, "-r", RID, "--self-contained", "-p:PublishSingleFile=true")
+            shop.run("publish", path, "-o", out, "-r", RID, "--self-contained", "-p:PublishSingleFile=true")
             printed, told = shop.ran(out / path.stem)
             shop.check(f"{path.stem}, {more}: published as one file", shop.status == 0 and "10" in printed and expected in told)
+    for more in WITHOUT_HOOKS:
+        app = shop.project("App", "Exe", shop.ours.replace(" />", f" {more} />"), ours=False)
+        write(app.parent / "Program.cs", MAIN % "")
+        shop.run("build", app)
+        shop.check(f"{more}: the build fails by name", shop.status != 0 and shop.has("error WV0204: .*Weave.Runtime") and len(shop.weave_errors()) == 1)
 
 
 WEB = """var builder = WebApplication.CreateBuilder(args);
