@@ -30,6 +30,24 @@ namespace Weave.MSBuild
 
         public bool Execute()
         {
+            try
+            {
+                ReadAll();
+            }
+            catch (IOException)
+            {
+                return true; // another build is at it, too, and what is used is not known
+            }
+            for (int i = 0; i < idle.Count; i++)
+            {
+                if (!Has(used, idle[i]))
+                    Warn(told[i]);
+            }
+            return true;
+        }
+
+        void ReadAll()
+        {
             foreach (string file in Files ?? new string[0])
             {
                 string[] lines = File.ReadAllLines(file);
@@ -39,12 +57,6 @@ namespace Weave.MSBuild
                 for (int i = quiet ? 2 : 1; i < lines.Length; i++)
                     Read(lines[i], quiet);
             }
-            for (int i = 0; i < idle.Count; i++)
-            {
-                if (!Has(used, idle[i]))
-                    Warn(told[i]);
-            }
-            return true;
         }
 
         void Read(string list, bool quiet)

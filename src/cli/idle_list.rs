@@ -8,6 +8,9 @@ use crate::printable::printable;
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// How Windows begins a path that it has resolved, which tools do not know as a file's.
+const VERBATIM: &str = r"\\?\";
+
 /// Writes a line for each aspect of a rules file outside the folder, separated by tabs: `used` or `idle`, the file, the
 /// line, the column, and what is to be said if it is idle everywhere.
 pub fn write(path: &Path, folder: &Path, matcher: &Matcher, outcome: &Outcome) -> Result<()> {
@@ -22,14 +25,10 @@ pub fn write(path: &Path, folder: &Path, matcher: &Matcher, outcome: &Outcome) -
             Some(idle) => ("idle", show::idle(idle)),
             None => ("used", String::new()),
         };
-        let (file, said) = (file.display().to_string(), printable(&said));
-        let _ = writeln!(
-            text,
-            "{state}\t{}\t{}\t{}\t{said}",
-            printable(&file),
-            place.line,
-            place.column
-        );
+        let file = file.display().to_string();
+        let file = printable(file.strip_prefix(VERBATIM).unwrap_or(&file));
+        let (line, column, said) = (place.line, place.column, printable(&said));
+        let _ = writeln!(text, "{state}\t{file}\t{line}\t{column}\t{said}");
     }
     Output::put(path, text.as_bytes(), Access::Usual)
 }
