@@ -643,32 +643,29 @@ def central(score, folder):
     shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
 
 
-#: Ways to write a reference that keep parts of a package from who uses the project.
-PRIVATE = ('PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"',
-           'PrivateAssets="build;runtime;analyzers"')
-#: And from the project itself.
+#: How tools write a reference that stays with its project.
+PRIVATE = 'PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"'
+#: What keeps the hook library from the project itself.
 WITHOUT_HOOKS = ('IncludeAssets="build"', 'ExcludeAssets="runtime"')
 
 
 def references(score, folder):
     """However a reference is written, the hook library goes where the woven assembly goes, or the build fails by name."""
     shop = Shop(score, folder)
-    for i, more in enumerate(PRIVATE):
-        ours = shop.ours.replace(" />", f" {more} />")
-        core = shop.project(f"Core{i}", "Library", ours, ours=False)
-        write(core.parent / "Orders.cs", ORDERS % 1)
-        uses = shop.project(f"Uses{i}", "Exe", f'<ProjectReference Include="../Core{i}/Core{i}.csproj" />', ours=False)
-        write(uses.parent / "Program.cs", "System.Console.WriteLine(Shop.Orders.Total(5));\n")
-        app = shop.project(f"App{i}", "Exe", ours, ours=False)
-        write(app.parent / "Program.cs", MAIN % "")
-        for path, expected in ((uses, "Shop.Orders.Total"), (app, "Shop.Program.Sum")):
-            out = folder / "published" / path.stem
-            shop.run("publish", path, "-o", out, "-r", RID, "--self-contained", "-p:PublishSingleFile=true")
-            printed, told = shop.ran(out / path.stem)
-            shop.check(f"{path.stem}, {more}: published as one file", shop.status == 0 and "10" in printed and expected in told)
+    ours = shop.ours.replace(" />", f" {PRIVATE} />")
+    core = shop.project("Core", "Library", ours, ours=False)
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    uses = shop.project("Uses", "Exe", '<ProjectReference Include="../Core/Core.csproj" />', ours=False)
+    write(uses.parent / "Program.cs", "System.Console.WriteLine(Shop.Orders.Total(5));\n")
+    app = shop.project("App", "Exe", ours, ours=False)
+    write(app.parent / "Program.cs", MAIN % "")
+    for path, expected in ((uses, "Shop.Orders.Total"), (app, "Shop.Program.Sum")):
+        out = folder / "published" / path.stem
+        shop.run("publish", path, "-o", out, "-r", RID, "--self-contained", "-p:PublishSingleFile=true")
+        printed, told = shop.ran(out / path.stem)
+        shop.check(f"{path.stem}, {PRIVATE}: published as one file", shop.status == 0 and "10" in printed and expected in told)
     for more in WITHOUT_HOOKS:
         app = shop.project("App", "Exe", shop.ours.replace(" />", f" {more} />"), ours=False)
-        write(app.parent / "Program.cs", MAIN % "")
         shop.run("build", app)
         shop.check(f"{more}: the build fails by name", shop.status != 0 and shop.has("error WV0204: .*Weave.Runtime") and len(shop.weave_errors()) == 1)
 
