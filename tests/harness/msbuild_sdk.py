@@ -440,10 +440,7 @@ def counted(path):
 
 
 def coverage(score, folder):
-    """
-    coverlet's rates of woven code are those of unwoven code, and a trace has the program's calls and none of coverlet's: by its collector
-    and by its targets, Debug and Release.
-    """
+    """coverlet's rates of woven code are those of unwoven code: by its collector and by its targets, Debug and Release."""
     shop = Shop(score, folder)
     core = shop.project("Core", "Library")
     write(core.parent / "Counted.cs", COUNTED)
@@ -456,15 +453,12 @@ def coverage(score, folder):
         for configuration in ("Debug", "Release"):
             found = {}
             for woven in (False, True):
-                out, traces = lib.fresh(folder / "results"), lib.fresh(folder / "traces")
+                out = lib.fresh(folder / "results")
                 (suite.parent / "coverage.cobertura.xml").unlink(missing_ok=True)
                 shop.run("test", suite, "-c", configuration, f"-p:WeaveEnabled={str(woven).lower()}", "--results-directory", out, *asked)
                 right = shop.has("Passed!.*Passed: +3") and shop.woven(core.parent / f"bin/{configuration}/net10.0/Core.dll") == woven
                 reports = [*out.rglob("coverage.cobertura.xml"), *suite.parent.glob("coverage.cobertura.xml")]
                 found[woven] = counted(reports[0]) if right and reports else {}
-            told = lib.run([shop.program, "report", "--limit", "0", *sorted(traces.glob("*.wtrace"))], check=False).stdout
-            shop.check(f"coverlet's {tool}, {configuration}: the trace has the program's calls alone", all(f"Shop.{name}" in told for name in (
-                "Lists.Even", "Tasks.Slowly", "Plain.Caught")) and "Coverlet" not in told and "nothing lost" in told, told[:2000])
             differ = {name: (found[False].get(name), now) for name, now in found[True].items() if found[False].get(name) != now}
             same = len(found[True]) > 10 and found[True].keys() == found[False].keys() and not differ
             shop.check(f"coverlet's {tool}, {configuration}: the same lines and branches", same, f"rates {found[True].get('all')}" if same else str(differ)[:3000])
