@@ -385,6 +385,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "init",
             "inputs",
             "messages",
+            "idle_list",
             "program",
             "otlp",
             "verify",

@@ -135,7 +135,7 @@ TESTS = [
     script("check_dotnet", "dotnet", 53, "{scope}"),
     script("check_own_hooks", "dotnet", 136, "{scope}"),
     script("programs_dotnet", "dotnet", 82, "{scope}", brief=LARGE),
-    script("msbuild", "sdk", 170, "{short}", needs=("sdk",)),
+    script("msbuild", "sdk", 185, "{short}", needs=("sdk",)),
     script("adonet", "sdk", 6, "--only adonet", needs=("sdk",), file="databases"),
     script("clients_dotnet", "sdk", 5, "--only dotnet", needs=("sdk",), file="clients"),
     script("runtime_async", "sdk", 47, "{scope}", needs=("sdk",)),

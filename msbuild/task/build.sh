@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds Weave.MSBuild.dll, the task of the MSBuild package. It is kept in the tree, so that packing needs no .NET; `build.sh --check`
+# Builds Weave.MSBuild.dll, the tasks of the MSBuild package. It is kept in the tree, so that packing needs no .NET; `build.sh --check`
 # fails if the one in the tree is not what the sources give. Compiler and signatures are those of runtime/dotnet.
 set -eu
 cd "$(dirname "$0")"
@@ -9,11 +9,11 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 "$csc" -nologo -nostdlib -target:library -deterministic -refonly -unsafe -runtimemetadataversion:v4.0.30319 \
-    -publicsign -keyfile:$ref/netstandard.pub -nowarn:0660,0661 -out:"$out/netstandard.dll" $ref/netstandard.cs
+    -publicsign -keyfile:$ref/netstandard.pub -nowarn:0660,0661 -out:"$out/netstandard.dll" "$ref"/System*.cs ref/netstandard.cs $ref/Version.cs
 "$csc" -nologo -nostdlib -target:library -deterministic -refonly -publicsign -keyfile:ref/framework.pub \
     -r:"$out/netstandard.dll" -out:"$out/Microsoft.Build.Framework.dll" ref/framework.cs
 "$csc" -nologo -nostdlib -langversion:7.3 -target:library -deterministic -optimize -debug- -warnaserror -w:4 \
-    -r:"$out/netstandard.dll" -r:"$out/Microsoft.Build.Framework.dll" -pathmap:"$PWD=/weave" -out:"$out/Weave.MSBuild.dll" Say.cs
+    -r:"$out/netstandard.dll" -r:"$out/Microsoft.Build.Framework.dll" -pathmap:"$PWD=/weave" -out:"$out/Weave.MSBuild.dll" Say.cs Idle.cs
 
 if [ "${1:-}" = --check ]; then
     if cmp -s "$out/Weave.MSBuild.dll" Weave.MSBuild.dll; then

@@ -8,6 +8,7 @@ mod depfile;
 mod diff;
 mod export;
 mod full_screen;
+mod idle_list;
 mod import;
 mod init;
 mod inputs;

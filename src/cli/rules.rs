@@ -93,13 +93,18 @@ impl Resolved {
 }
 
 /// The same for all paths of one file.
-fn identity(path: &Path) -> PathBuf {
+pub fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether rules come from a pack, which is no file.
+pub fn is_pack(source: &str) -> bool {
+    source.starts_with(PACK_PREFIX)
 }
 
 /// Whether a rules file lies in a folder, or in one below. A pack lies in none.
 pub fn is_below(folder: &Path, source: &str) -> bool {
-    !source.starts_with(PACK_PREFIX) && identity(Path::new(source)).starts_with(identity(folder))
+    !is_pack(source) && identity(Path::new(source)).starts_with(identity(folder))
 }
 
 /// Reads the rules, and says where they come from.

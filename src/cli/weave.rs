@@ -4,7 +4,7 @@ use crate::aspect::plan::id_base;
 use crate::cli::messages::{self, MessageFormat};
 use crate::cli::rules::Resolved;
 use crate::cli::sign::SignArgs;
-use crate::cli::{DONE, NOT_DONE, depfile, note, print, rules, show};
+use crate::cli::{DONE, NOT_DONE, depfile, idle_list, note, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome, Trust, WarningKind};
 use crate::printable::printable;
@@ -110,6 +110,15 @@ pub struct WeaveArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "allow_idle")]
     allow_idle_outside: Option<PathBuf>,
 
+    /// Write which aspects of files outside that folder were used: a build joins the lists of its projects
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "allow_idle_outside",
+        hide = true
+    )]
+    idle_list: Option<PathBuf>,
+
     /// Print errors only
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -172,6 +181,9 @@ impl WeaveArgs {
         self.sign.name(&mut files);
         if let Some(path) = &self.depfile {
             files.write("the dependency file", path);
+        }
+        if let Some(path) = &self.idle_list {
+            files.write("the list of aspects", path);
         }
         files
     }
@@ -240,6 +252,9 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     };
     job.check_files(args.named(&resolved))?;
     let mut outcome = run_with_progress(&job, args.quiet || args.json)?;
+    if let (Some(path), Some(folder)) = (&args.idle_list, &args.allow_idle_outside) {
+        idle_list::write(path, folder, &job.matcher, &outcome)?;
+    }
     args.forgive_idle(&mut outcome, input);
     let failed = args.strict && outcome.fails_strict();
     if let (Some(path), false) = (&args.depfile, failed) {

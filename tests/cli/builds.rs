@@ -780,3 +780,26 @@ fn idle_aspects_of_a_folder_are_told() {
         ["weave : message WV0113: app.jar: no rule takes a method of it"]
     );
 }
+
+/// What the builds of several projects join: an aspect that no project uses is told of once.
+#[test]
+fn a_list_says_which_shared_aspects_were_used() {
+    let world = World::with_jar();
+    world.write(
+        "team.toml",
+        "version = 1\n[[aspect]]\nname = \"taken\"\nmatch = { type = \"com.acme.*\" }\n\
+         [[aspect]]\nname = \"idle\"\nmatch = { type = \"nowhere.*\" }\n",
+    );
+    let own = "version = 1\ninclude = [\"pack:http-net\", \"../team.toml\"]\n\
+               [[aspect]]\nname = \"own\"\nmatch = { type = \"nowhere.*\" }\n";
+    world.write("app/weave.toml", own);
+    let outside = world.at("app").display().to_string();
+    let rules = ["app.jar", "out.jar", "--rules", "app/weave.toml"];
+    let list = ["--allow-idle-outside", &outside, "--idle-list", "list"];
+    world.wove(&[&rules, &list[..]].concat());
+    let team = world.at("team.toml").canonicalize().unwrap();
+    let team = team.display();
+    let expected =
+        format!("used\t{team}\t2\t1\t\nidle\t{team}\t5\t1\taspect `idle` matched no method\n");
+    assert_eq!(String::from_utf8(world.read("list")).unwrap(), expected);
+}

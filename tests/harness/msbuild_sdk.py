@@ -268,6 +268,84 @@ def own_hooks(score, folder):
     shop.check("another included file: woven anew", shop.status == 0 and "began Main" in printed and "began Sum" not in printed)
 
 
+def shared_rules(*types):
+    """Rules of a team: an aspect about each."""
+    return "version = 1\n" + "".join(f'[[aspect]]\nname = "about {one}"\nmatch = {{ type = "{one}.**" }}\n' for one in types)
+
+
+def solution(shop, *projects):
+    """A solution of projects; a library in the namespace of each one's name that is not there yet."""
+    for name in projects:
+        if not (shop.folder / name).exists():
+            path = shop.project(name, "Library")
+            write(path.parent / "Own.cs", (ORDERS % 1).replace("namespace Shop", f"namespace {name}"))
+    write(shop.folder / "Shop.slnx", "<Solution>" + "".join(f'<Project Path="{name}/{name}.csproj" />' for name in projects) + "</Solution>\n")
+    return shop.folder / "Shop.slnx"
+
+
+def idle(shop):
+    """The aspects of which the last build warned, each once."""
+    told = re.findall(r"weave\.toml\((\d+),1\): warning WV0120: aspect `about (\w+)` matched no method, in each project of the solution", shop.output)
+    number = re.search(r"^ +(\d+) Warning\(s\)", shop.output, re.M)
+    # The summary has each again.
+    return sorted({name for _, name in told}) if number and 2 * int(number[1]) == len(told) else f"{number and number[0]}: {told}"
+
+
+def shared(score, folder):
+    """An aspect of rules that projects share is warned of once, if no project of the solution uses it."""
+    shop = Shop(score, folder)
+    every = solution(shop, "First", "Second")
+    rules = shop.folder / "weave.toml"
+    write(rules, shared_rules("First", "Second", "Nowhere"))
+    shop.run("build", every)
+    shop.check("told once, and not of those that some project uses", shop.status == 0 and idle(shop) == ["Nowhere"], str(idle(shop)))
+    write(shop.folder / "Second/More.cs", "namespace Second { public static class More { } }\n")
+    before = shop.state(shop.folder / "First/obj/Debug/net10.0/First.dll")
+    shop.run("build", every, "--no-restore")
+    shop.check("where one alone is woven anew, too", shop.status == 0 and idle(shop) == ["Nowhere"]
+               and before == shop.state(shop.folder / "First/obj/Debug/net10.0/First.dll"), str(idle(shop)))
+
+
+def shared_forms(score, folder):
+    """The same with projects of other forms, options and a project alone."""
+    shop = Shop(score, folder)
+    every = solution(shop, "First", "Second", "Plain", "Off", "Quiet")
+    rules, first = shop.folder / "weave.toml", shop.folder / "First/First.csproj"
+    write(first, first.read_text().replace("<TargetFramework>net10.0</TargetFramework>", "<TargetFrameworks>net10.0;netstandard2.0</TargetFrameworks>"))
+    shop.project("Plain", "Library", ours=False)
+    shop.project("Off", "Library", properties="<WeaveEnabled>false</WeaveEnabled>")
+    shop.project("Quiet", "Library", properties="<NoWarn>$(NoWarn);WV0120</NoWarn>")
+    second = shop.project("Second", "Library", '<ProjectReference Include="../First/First.csproj" /><ProjectReference Include="../Quiet/Quiet.csproj" />')
+    # One project's own, which is told as ever.
+    write(second.parent / "weave.toml", 'version = 1\ninclude = ["../weave.toml"]\n[[aspect]]\nname = "own"\nmatch = { type = "Own.**" }\n')
+    write(rules, shared_rules("First", "Plain", "Quiet", "Off", "Nowhere"))
+    for more in ((), ("-m:1",), ("-c", "Release"), ("-graph",)):
+        shop.run("build", every, *more)
+        own = r"Second.weave\.toml\(3,1\): warning WV0120: aspect `own` matched no method$|Second.weave\.toml\(3,1\): warning WV0120: aspect `own` matched no method \["
+        lines = [line for line in shop.output.splitlines() if "WV0120" in line]
+        shared_ones = sorted({re.search(r"`about (\w+)`", line)[1] for line in lines if "`about" in line})
+        shop.check(f"several frameworks, no package, off, silenced {' '.join(more)}", shop.status == 0 and shared_ones == ["Nowhere", "Off", "Plain"]
+                   and shop.has(own) and len(lines) == 2 * 4, str(lines))
+    shop.run("build", every, "--no-restore", "-warnaserror")
+    shop.check("-warnaserror fails for it", shop.status != 0 and shop.has("error WV0120: aspect `about Nowhere`"))
+    shop.run("build", every, "--no-restore", "-p:NoWarn=WV0120")
+    shop.check("silenced everywhere", shop.status == 0 and not shop.has("WV0120"))
+    (second.parent / "weave.toml").unlink()
+    shop.run("build", second, "--no-restore")
+    shop.check("a project alone says nothing of shared rules", shop.status == 0 and not shop.has("WV0120"))
+    write(rules, shared_rules("First", "Second", "Quiet"))
+    shop.run("build", every, "--no-restore")
+    shop.check("all are used: nothing", shop.status == 0 and not shop.has("WV0120"))
+    write(rules, shared_rules("First", "Nowhere"))
+    write(shop.folder / "Off/Directory.Build.props", "<Project><PropertyGroup><BaseIntermediateOutputPath>elsewhere/</BaseIntermediateOutputPath></PropertyGroup></Project>\n")
+    shutil.rmtree(shop.folder / "Off/obj")
+    shop.run("build", every)
+    shop.check("what a project does is not known: nothing is said", shop.status == 0 and not shop.has("WV0120"))
+    shop.run("clean", every)
+    left = [path for path in shop.folder.glob("*/obj/weave/*")]
+    shop.check("clean leaves nothing of it", shop.status == 0 and not left, str(left))
+
+
 EMBEDDED = OWN_RULES.replace('Hooks.dll"', 'Hooks.dll"\nembed = true')
 
 
@@ -557,6 +635,33 @@ def central(score, folder):
     shop.check("and is published with the hook library", "the sum is 16" in printed and "Shop.Orders.Total" in told)
     shop.run("restore", app, "--locked-mode")
     shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
+
+
+#: How tools write a reference that stays with its project.
+PRIVATE = 'PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"'
+#: What keeps the hook library from the project itself.
+WITHOUT_HOOKS = ('IncludeAssets="build"', 'ExcludeAssets="runtime"')
+
+
+def references(score, folder):
+    """However a reference is written, the hook library goes where the woven assembly goes, or the build fails by name."""
+    shop = Shop(score, folder)
+    ours = shop.ours.replace(" />", f" {PRIVATE} />")
+    core = shop.project("Core", "Library", ours, ours=False)
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    uses = shop.project("Uses", "Exe", '<ProjectReference Include="../Core/Core.csproj" />', ours=False)
+    write(uses.parent / "Program.cs", "System.Console.WriteLine(Shop.Orders.Total(5));\n")
+    app = shop.project("App", "Exe", ours, ours=False)
+    write(app.parent / "Program.cs", MAIN % "")
+    for path, expected in ((uses, "Shop.Orders.Total"), (app, "Shop.Program.Sum")):
+        out = folder / "published" / path.stem
+        shop.run("publish", path, "-o", out, "-r", RID, "--self-contained", "-p:PublishSingleFile=true")
+        printed, told = shop.ran(out / path.stem)
+        shop.check(f"{path.stem}, {PRIVATE}: published as one file", shop.status == 0 and "10" in printed and expected in told)
+    for more in WITHOUT_HOOKS:
+        app = shop.project("App", "Exe", shop.ours.replace(" />", f" {more} />"), ours=False)
+        shop.run("build", app)
+        shop.check(f"{more}: the build fails by name", shop.status != 0 and shop.has("error WV0204: .*Weave.Runtime") and len(shop.weave_errors()) == 1)
 
 
 WEB = """var builder = WebApplication.CreateBuilder(args);
@@ -914,8 +1019,10 @@ def symbols(score, folder):
 
 
 def described(score, folder):
-    """What a package says of itself."""
+    """What a package says of itself, and that its tasks are what the sources give."""
     shop = Shop(score, folder)
+    shop.call(["sh", lib.ROOT / "msbuild/task/build.sh", "--check"])
+    shop.check("the tasks are built from this tree", shop.status == 0)
     for path in shop.made:
         with zipfile.ZipFile(path) as package:
             names = package.namelist()
@@ -925,9 +1032,9 @@ def described(score, folder):
 
 
 #: Set-ups by name.
-EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "embedded": embedded, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
+EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "shared": shared, "shared-forms": shared_forms, "embedded": embedded, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
-         "libraries": libraries, "central": central, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
+         "libraries": libraries, "central": central, "references": references, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
-SLOW = {*EVERY} - {"door", "states", "own-hooks", "embedded", "tests", "single-file", "NativeAOT", "described"}
+SLOW = {*EVERY} - {"door", "states", "own-hooks", "shared", "embedded", "tests", "single-file", "NativeAOT", "described"}

@@ -3,8 +3,8 @@
 
     python3 tests/harness/windows.py
 
-Needs a build of weave, the .NET SDK 10 with the packages of win-x64 (see sdk.py), and Wine for 64 bits (Debian: wine64). Wine is not Windows:
-docs/msbuild.md says what this shows and what not.
+Needs a build of weave, the .NET SDK 10 with the packages of win-x64 (see sdk.py), and Wine for 64 bits (Debian: wine64). .NET 8 for Windows comes
+with pip. Wine is not Windows: docs/msbuild.md says what this shows and what not.
 """
 import json
 import os
@@ -15,16 +15,18 @@ import subprocess
 
 import check_trace
 import counts
+import dotnet
 import lib
 from builds import write
 from msbuild_sdk import Shop
 
 SOURCES = lib.ROOT / "tests/programs/windows"
-PROPERTIES = """<InvariantGlobalization>true</InvariantGlobalization><RuntimeIdentifier>win-x64</RuntimeIdentifier><SelfContained>true</SelfContained>
+PROPERTIES = """<AssemblyName>App</AssemblyName><InvariantGlobalization>true</InvariantGlobalization>"""
+OF_WINDOWS = """<RuntimeIdentifier>win-x64</RuntimeIdentifier><SelfContained>true</SelfContained>
 <DisableTransitiveFrameworkReferenceDownloads>true</DisableTransitiveFrameworkReferenceDownloads>"""
 RULES = """version = 1
 [[library]]
-path = "Hooks/bin/Release/net10.0/Hooks.dll"
+path = "Hooks/bin/Release/netstandard2.0/Hooks.dll"
 [[aspect]]
 name = "shop"
 match = { type = "Shop.**", method = "*" }
@@ -66,7 +68,8 @@ class Windows:
                             "LC_ALL": "C.UTF-8"}
 
     def start(self, program, *arguments, cwd, prefix=(), **settings):
-        return subprocess.Popen([*prefix, self.wine, str(program), *arguments], cwd=cwd, env={**self.environment, **settings}, text=True, encoding="utf-8",
+        """Starts a program: a command, or the beginning of one."""
+        return subprocess.Popen([*prefix, self.wine, *program, *arguments], cwd=cwd, env={**self.environment, **settings}, text=True, encoding="utf-8",
                                 errors="replace", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
     def run(self, program, *arguments, **more):
@@ -89,26 +92,34 @@ def names(program, trace):
     return lib.run([program, "report", "--limit", "0", trace], check=False).stdout
 
 
-def published(shop):
-    """The program, unwoven and woven."""
-    hooks = shop.project("Hooks", "Library", ours=False)
-    shutil.copy(SOURCES / "Log.cs", hooks.parent)
-    app = shop.project("App", items='<ProjectReference Include="../Hooks/Hooks.csproj" />', properties=PROPERTIES)
+def published(shop, framework):
+    """The commands of the program, unwoven and woven: with .NET 10 self-contained, with .NET 8 for a runtime that is there."""
+    whole = framework == "net10.0"
+    app = shop.project(f"App-{framework}", items='<ProjectReference Include="../Hooks/Hooks.csproj" />',
+                       properties=PROPERTIES + (OF_WINDOWS if whole else "<UseAppHost>false</UseAppHost>"))
+    write(app, app.read_text().replace("net10.0", framework))
     shutil.copy(SOURCES / "Program.cs", app.parent)
-    write(shop.folder / "weave.toml", RULES)
     made = {}
     for woven in (True, False):
         # Wine's .NET starts from no folder with letters beyond ASCII, woven or not.
-        out = shop.folder.parent / ("woven program" if woven else "plain program")
-        shop.run("build", hooks, "-c", "Release")
+        out = shop.folder.parent / f"{'woven' if woven else 'plain'} program of {framework}"
         shop.run("publish", app, "-c", "Release", "-o", out, f"-p:WeaveEnabled={str(woven).lower()}")
-        shop.check(f"published {'woven' if woven else 'unwoven'} for Windows", shop.status == 0 and shop.woven(out / "App.dll") == woven)
-        made[woven] = out / "App.exe"
+        shop.check(f"{framework}: published {'woven' if woven else 'unwoven'} for Windows", shop.status == 0 and shop.woven(out / "App.dll") == woven)
+        made[woven] = [str(out / "App.exe")] if whole else [str(dotnet.windows()), str(out / "App.dll")]
     return made
 
 
+def hooks(shop):
+    """The library of own hooks, of which both programs know."""
+    project = shop.project("Hooks", "Library", ours=False)
+    write(project, project.read_text().replace("net10.0", "netstandard2.0"))
+    shutil.copy(SOURCES / "Log.cs", project.parent)
+    write(shop.folder / "weave.toml", RULES)
+    shop.run("build", project, "-c", "Release")
+
+
 def plain_run(score, system, shop, made):
-    """All that it does, beside what it does unwoven."""
+    """All that it does, beside what it does unwoven: what it prints has the number of all exceptions, caught or not."""
     home = lib.fresh(shop.folder / "a folder")
     expected = system.run(made[False], cwd=home)
     got = system.run(made[True], cwd=home, WEAVE_TRACE="run.wtrace")
@@ -127,6 +138,19 @@ def plain_run(score, system, shop, made):
     score.check("each call is recorded once", known == {"Greet": 1, "Work": 800, "Divided": 2, "Later": 20}, str(known))
     values = [json.loads(values) for (method, values) in read.values if read.symbols[method][1] == "Greet"]
     score.check("with its values", values == [{"arg(0)": "Grüße", "result": "GRÜßE!"}], str(values))
+
+
+def grown(score, system, shop, made):
+    """A trace that grows beyond its first maps: every call is in it, and nothing was thrown for it."""
+    home = lib.fresh(shop.folder / "grown")
+    calls = 300_000
+    expected = system.run(made[False], "grow", str(calls), cwd=home)
+    got = system.run(made[True], "grow", str(calls), cwd=home, WEAVE_TRACE="run.wtrace")
+    score.check("a trace that grows: the program does what it did", expected[0] == 0 and got == expected, f"{expected} and {got}")
+    trace = home / "run.wtrace"
+    read = read_whole(score, "a trace that grows", trace)
+    work = [n for method, n in counts.recorded(read).items() if read.symbols[method][1] == "Work"]
+    score.check("a trace that grows: each call is in it", work == [calls] and trace.stat().st_size > 4 << 20, f"{work} {trace.stat().st_size}")
 
 
 def places(score, system, shop, made):
@@ -203,12 +227,15 @@ def body():
     score = lib.Score()
     system = Windows(folder)
     shop = Shop(score, folder)
-    made = published(shop)
+    hooks(shop)
+    programs = {framework: published(shop, framework) for framework in ("net10.0", "net8.0")}
     if score.failed:
         return score.finish("programs of Windows")
     try:
-        for part in (plain_run, places, controlled, killed):
-            part(score, system, shop, made)
+        for framework, made in programs.items():
+            print(f"# {framework}", flush=True)
+            for part in (plain_run, grown, places, controlled, killed) if framework == "net10.0" else (plain_run, grown):
+                part(score, system, shop, made)
     finally:
         system.end()
     return score.finish("programs of Windows")

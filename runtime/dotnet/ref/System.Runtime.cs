@@ -428,7 +428,7 @@ namespace System.IO
         public virtual void WriteLine(string value) { }
     }
 
-    public static class File
+    public static partial class File
     {
         public static bool Exists(string path) { throw null; }
         public static void Delete(string path) { }

@@ -297,8 +297,11 @@ namespace Weave.Runtime
                 map = start + view.PointerOffset;
             }
             MapGuard.Add(map, want);
-            // Mono has closed a descriptor of its own, and with it the lock.
-            file.Lock(WriterLock);
+            if (System.IO.Path.DirectorySeparatorChar == '/')
+            {
+                // Mono has closed a descriptor of its own, and with it the lock. On Windows the lock stays, and to take it again throws.
+                file.Lock(WriterLock);
+            }
             mapStart = size;
             mapEnd = size + want;
             mapSize = Math.Min(2 * mapSize, LastMap);

@@ -565,6 +565,11 @@ impl Matcher {
         names.collect()
     }
 
+    /// The aspects' names, and where they stand, in the order of the rules.
+    pub fn placed(&self) -> impl Iterator<Item = (&str, &Place)> {
+        (self.aspects.iter()).map(|aspect| (aspect.name.as_str(), &aspect.place))
+    }
+
     /// Whether some aspect can be switched.
     pub fn has_switches(&self) -> bool {
         self.aspects.iter().any(Aspect::is_switchable)

@@ -9,12 +9,20 @@ namespace Shop
 {
     public static class Program
     {
+        /// <summary>What was thrown, caught or not: a debugger that stops there stops in a woven program as often.</summary>
+        static int thrown;
+
         public static int Main(string[] args)
         {
+            AppDomain.CurrentDomain.FirstChanceException += (_, _) => Interlocked.Increment(ref thrown);
             string what = args.Length > 0 ? args[0] : "all";
             if (what == "rounds")
             {
                 return Rounds();
+            }
+            if (what == "grow")
+            {
+                return Grow(int.Parse(args[1]));
             }
             if (what == "busy")
             {
@@ -24,6 +32,7 @@ namespace Shop
             Console.WriteLine("sum " + Sums().GetAwaiter().GetResult());
             Console.WriteLine("caught " + Caught(0) + " " + Caught(4));
             Console.WriteLine("threads " + Threads(4, 200));
+            Console.WriteLine("thrown " + thrown);
             Console.WriteLine("folder " + Path.GetFileName(Directory.GetCurrentDirectory()));
             return 3;
         }
@@ -125,6 +134,18 @@ namespace Shop
                 Console.WriteLine("round " + sum);
                 Console.Out.Flush();
             }
+            return 0;
+        }
+
+        /// <summary>So many calls: their trace grows several times.</summary>
+        static int Grow(int calls)
+        {
+            long sum = 0;
+            for (int i = 0; i < calls; i++)
+            {
+                sum += Work(i);
+            }
+            Console.WriteLine("grown " + sum + ", thrown " + thrown);
             return 0;
         }
 
