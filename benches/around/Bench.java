@@ -68,7 +68,7 @@ public final class Bench {
         System.out.println("classes " + ManagementFactory.getClassLoadingMXBean().getTotalLoadedClassCount());
         for (int slice = 0; slice < slices; slice++) {
             long begun = cpu();
-            for (int n = 0; n < 200; n++) {
+            for (int n = 0; n < 500; n++) {
                 sum += once(mapper, n);
             }
             System.out.println("slice " + (cpu() - begun));
