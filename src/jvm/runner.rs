@@ -563,3 +563,119 @@ fn kinds(mut descriptor: &[u8]) -> Vec<Kind> {
     }
     kinds
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aspect::bind::functional::Function;
+
+    fn proceed(ty: &str, name: &str, taken: &[Ty], result: Ty) -> Proceed {
+        Proceed {
+            ty: Ty::class(ty),
+            function: Function {
+                name: name.into(),
+                parameters: taken.into(),
+                result,
+            },
+            takes_arguments: !taken.is_empty(),
+        }
+    }
+
+    fn supplier() -> Proceed {
+        let object = Ty::class(OBJECT);
+        proceed("java/util/function/Supplier", "get", &[], object)
+    }
+
+    fn body(name: &str, takes: &[Ty], result: Ty) -> Body {
+        let this = Ty::class("p/A");
+        Body {
+            owner: "p/A".into(),
+            name: name.as_bytes().to_vec(),
+            has_this: true,
+            takes: [&[this], takes].concat(),
+            result,
+        }
+    }
+
+    fn seats(artifact: &str, bodies: &[(Proceed, Body)]) -> Vec<Seat> {
+        let mut runners = Runners::new([(artifact, 1)].into_iter());
+        let seat = |(proceed, body): &(Proceed, Body)| {
+            let first = || String::from_utf8_lossy(&body.name).into_owned();
+            runners.seat(("", "p/"), proceed, body, first)
+        };
+        bodies.iter().map(seat).collect()
+    }
+
+    #[test]
+    fn bodies_of_a_package_share_a_runner_up_to_its_size() {
+        let text = Ty::class("java/lang/String");
+        let runnable = proceed("java/lang/Runnable", "run", &[], Ty::Void);
+        let given = seats(
+            "a",
+            &[
+                (supplier(), body("a", &[], Ty::Void)),
+                (supplier(), body("b", &[text], Ty::Prim(Prim::I32))),
+                (supplier(), body("c", &[Ty::Prim(Prim::I64)], Ty::Void)),
+                (runnable, body("d", &[], Ty::Void)),
+            ],
+        );
+        // One reference is as large as two; a long and another interface are others.
+        let numbers: Vec<u16> = given.iter().map(|seat| seat.number).collect();
+        assert_eq!(numbers, [0, 1, 0, 0]);
+        assert_eq!(given[0].class, given[1].class);
+        let classes: BTreeSet<&str> = given.iter().map(|seat| &*seat.class).collect();
+        assert_eq!(classes.len(), 3);
+        let many = vec![(supplier(), body("a", &[], Ty::Void)); 200];
+        let given = seats("a", &many);
+        let count = |class: &str| given.iter().filter(|seat| &*seat.class == class).count();
+        let most = (MOST_CODE - FRAME) / many[0].1.code_len(&many[0].0);
+        assert_eq!(count(&given[0].class), most);
+        assert!(most > 30, "{most}");
+        // Another artifact may have classes of the same names.
+        assert_ne!(seats("b", &many)[0].class, given[0].class);
+        assert_eq!(seats("a", &many), given);
+    }
+
+    #[test]
+    fn a_runner_has_a_case_for_each_body_that_was_woven() {
+        let prims = [Prim::I64, Prim::Bool, Prim::F64, Prim::F32].map(Ty::Prim);
+        let bodies = [
+            (0, body("none", &[], Ty::Void)),
+            (2, body("all", &prims, Ty::Prim(Prim::I64))),
+            (
+                3,
+                body("array", &[Ty::class("java/lang/String")], Ty::class("p/B")),
+            ),
+        ];
+        let runner = Runner {
+            class: "p/R".into(),
+            proceed: Arc::new(supplier()),
+            bodies: bodies.into(),
+        };
+        let bytes = runner.bytes();
+        let class = Class::parse(&bytes).unwrap();
+        let described: Vec<String> = (0..class.methods.len() as u32)
+            .map(|index| class.describe(index).unwrap())
+            .map(|(name, descriptor)| name + &descriptor)
+            .collect();
+        assert_eq!(
+            described,
+            [
+                "<init>(ILjava/lang/Object;)V",
+                "<init>(ILjava/lang/Object;JIDF)V",
+                "<init>(ILjava/lang/Object;Ljava/lang/Object;)V",
+                "get()Ljava/lang/Object;",
+            ]
+        );
+        let code = class.code(class.methods.last().unwrap()).unwrap().unwrap();
+        // aload_0, getfield, tableswitch and its padding; then the default, 0, 3.
+        assert_eq!(code.insns[4], op::TABLESWITCH);
+        let entry =
+            |n: usize| u32::from_be_bytes(code.insns[8 + 4 * n..12 + 4 * n].try_into().unwrap());
+        assert_eq!([entry(1), entry(2)], [0, 3]);
+        assert_eq!(entry(4), entry(0), "number 1 is missing");
+        let cases: BTreeSet<u32> = [0, 3, 4, 5, 6].map(entry).into().collect();
+        assert_eq!(cases.len(), 4);
+        assert_eq!(code.insns[4 + entry(0) as usize], op::ACONST_NULL);
+    }
+}
