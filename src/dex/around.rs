@@ -913,7 +913,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aspect::bind::call::{Around, Convert, Dest, Operand, Source};
+    use crate::aspect::bind::call::{Around, Convert, Dest, Source};
     use crate::aspect::bind::functional::Function;
     use crate::aspect::bind::ty::{Prim, Signature};
     use crate::dex::format::file::{HEADER, HEADER_41};

@@ -592,7 +592,7 @@ mod tests {
             owner: "p/A".into(),
             name: name.as_bytes().to_vec(),
             has_this: true,
-            takes: [&[this], takes].concat(),
+            takes: [&[this][..], takes].concat(),
             result,
         }
     }
