@@ -54,8 +54,8 @@ def made(folder):
     run([weave_binary(), "-q", "--strict", "--rules", rules, plain, woven])
     ajc = ":".join(map(str, tools))
     run([bin / "java", "-cp", ajc, "org.aspectj.tools.ajc.Main", "-17", "-nowarn", "-proceedOnError", "-cp", f"{path}:{ajc}",
-         "-inpath", path, "-outjar", aspectj / "jackson.jar", SOURCES / "Around.aj"], check=False)
-    return {"unwoven": f"{plain}/*:{classes}", "woven": f"{woven}/*:{classes}:{folder / 'log.jar'}", "AspectJ": f"{aspectj}/*:{classes}:{tools[1]}"}
+         "-inpath", path, "-d", aspectj, SOURCES / "Around.aj"], check=False)
+    return {"unwoven": f"{plain}/*:{classes}", "woven": f"{woven}/*:{classes}:{folder / 'log.jar'}", "AspectJ": f"{aspectj}:{classes}:{tools[1]}"}
 
 
 def once(home, path, slices):
