@@ -674,7 +674,7 @@ mod tests {
             |n: usize| u32::from_be_bytes(code.insns[8 + 4 * n..12 + 4 * n].try_into().unwrap());
         assert_eq!([entry(1), entry(2)], [0, 3]);
         assert_eq!(entry(4), entry(0), "number 1 is missing");
-        let cases: BTreeSet<u32> = [0, 3, 4, 5, 6].map(entry).into().collect();
+        let cases: BTreeSet<u32> = [0, 3, 4, 5, 6].map(entry).into();
         assert_eq!(cases.len(), 4);
         assert_eq!(code.insns[4 + entry(0) as usize], op::ACONST_NULL);
     }
