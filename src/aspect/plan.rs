@@ -45,18 +45,6 @@ impl Planned {
             bound: None,
         }
     }
-
-    /// When hooks run of a layer of its hooks: the pair lies with the body, in the innermost one.
-    pub fn advice_of(&self, layer: Option<&Bound>) -> Advice {
-        let own = match layer {
-            Some(layer) if layer.has_own_hooks() => Advice::OWN,
-            _ => Advice::default(),
-        };
-        match layer.is_some_and(|layer| layer.around.is_some()) {
-            true => own,
-            false => self.advice.without(Advice::OWN).with(own),
-        }
-    }
 }
 
 /// A method that some rule looked at and that is left as it was.

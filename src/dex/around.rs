@@ -14,7 +14,8 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
-use crate::aspect::bind::call::{Around, Bound, Call, Dest, Operand, Proceed, Source};
+use crate::aspect::bind::call::{Bound, Call, Proceed};
+use crate::aspect::bind::layers::{self, BODY, layers};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::{Plan, Planned};
 use crate::bytes::{Cursor, modified_utf8, mutf8, put_uleb32};
@@ -40,9 +41,6 @@ use crate::error::Result;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-
-/// What the name of a method with a body begins with.
-const BODY: &[u8] = b"weave$body$";
 
 /// Rows of tables that are left for what is woven into a file then, besides its own hooks.
 const ROOM: usize = 32;
@@ -184,7 +182,7 @@ impl Split {
                     Some((ids, _)) => ids.remap.methods[old as usize],
                     None => old,
                 };
-                let Some(layers) = places.get(&origin) else {
+                let Some(done) = places.get(&origin) else {
                     all.push(Part {
                         planned,
                         origin,
@@ -192,24 +190,24 @@ impl Split {
                     });
                     continue;
                 };
-                split.lines.insert(origin, layers.line);
-                for (number, layer) in layers.bound.iter().enumerate() {
-                    let advice = one.advice_of(layer.as_deref());
+                split.lines.insert(origin, done.line);
+                let whole = [planned.index];
+                let indices = whole.iter().chain(&done.indices);
+                let parts = around(plan, one).map(layers).unwrap_or_default();
+                for (layer, &index) in parts.iter().zip(indices) {
+                    let advice = layer.advice_of(one);
                     if advice == Advice::default() {
                         continue;
                     }
-                    let hooks = layer.as_ref().filter(|_| advice.has(Advice::OWN));
-                    let bound = hooks.map(|layer| {
-                        split.plan.bound.push(match number > 0 && layers.has_this {
-                            true => Arc::new(taking_this(layer)),
-                            false => Arc::clone(layer),
-                        });
+                    let hooks = match layer.part != layers::Part::Whole && done.has_this {
+                        true => layer.hooks_taking_this(),
+                        false => layer.hooks.clone(),
+                    };
+                    let hooks = hooks.filter(|_| advice.has(Advice::OWN));
+                    let bound = hooks.map(|hooks| {
+                        split.plan.bound.push(hooks);
                         split.plan.bound.len() as u32 - 1
                     });
-                    let index = match number {
-                        0 => planned.index,
-                        n => layers.indices[n - 1],
-                    };
                     let planned = Planned {
                         index,
                         advice,
@@ -260,32 +258,6 @@ fn around<'p>(plan: &'p Plan, planned: &Planned) -> Option<&'p Arc<Bound>> {
     bound.filter(|bound| bound.around.is_some())
 }
 
-/// The same hooks of a static method whose first argument is `this`.
-fn taking_this(bound: &Bound) -> Bound {
-    fn shift(operand: &mut Operand) {
-        match &mut operand.source {
-            Source::Arg(n) => *n += 1,
-            Source::Args(elements) => elements.iter_mut().for_each(shift),
-            this @ Source::This => *this = Source::Arg(0),
-            _ => {}
-        }
-    }
-    let mut bound = bound.clone();
-    bound.around = None;
-    let calls = (bound.enter.iter_mut().chain(&mut bound.exit)).chain(&mut bound.exception);
-    for call in calls {
-        call.operands.iter_mut().for_each(shift);
-        if let Dest::Arg(n) = &mut call.dest {
-            *n += 1;
-        }
-    }
-    let this = bound.keep.this.then_some(0);
-    let args = bound.keep.args.iter().map(|n| n + 1);
-    bound.keep.args = this.into_iter().chain(args).collect();
-    bound.keep.this = false;
-    bound
-}
-
 /// The methods of a class, in the order of the class data.
 struct OfClass {
     /// The number of the first among those of the file.
@@ -302,7 +274,6 @@ struct Outline<'p> {
     class: u32,
     member: Member,
     planned: Planned,
-    bound: &'p Arc<Bound>,
     /// Descriptor of the class.
     owner: Vec<u8>,
     is_interface: bool,
@@ -338,8 +309,7 @@ struct Lines {
 struct Done {
     line: u32,
     has_this: bool,
-    /// The hooks of it and of each method that it became, and the numbers of those in the class.
-    bound: Vec<Option<Arc<Bound>>>,
+    /// The numbers in the class of the methods that it became.
     indices: Vec<u32>,
 }
 
@@ -397,7 +367,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
                 of.direct = members.direct;
                 while let Some(method) = members.next()? {
                     let (_, _, name) = self.file.method(method.id)?;
-                    of.is_split |= self.file.string(name)?.starts_with(BODY);
+                    of.is_split |= self.file.string(name)?.starts_with(BODY.as_bytes());
                     of.methods.push(method);
                 }
             }
@@ -478,45 +448,36 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             return Err(Reason::Unsupported.into());
         }
         let label = file.method_label(member.id);
-        let suffix = [b"$", name, b"$", &hash(&[&label])[..]].concat();
-        let mut layers = Vec::new();
-        let mut layer = Some(bound);
-        while let Some(Around { call, inner }) = layer.and_then(|layer| layer.around.as_deref()) {
-            let number = layers.len() + 2;
-            let target = match inner.as_ref().is_some_and(|inner| inner.around.is_some()) {
-                true => [format!("weave$around{number}").as_bytes(), &suffix].concat(),
-                false => [&BODY[..BODY.len() - 1], &suffix].concat(),
-            };
+        let suffix = [name, b"$", &hash(&[&label])[..]].concat();
+        let mut outlined = Vec::new();
+        let all = layers(bound);
+        for (n, pair) in all.windows(2).enumerate() {
+            let [layer, next] = pair else { break };
+            let Some(call) = layer.call else { break };
+            let target = [next.part.prefix().as_bytes(), &suffix].concat();
             let mut proceeds: Vec<(&Proceed, Vec<u8>)> = Vec::new();
-            for operand in &call.operands {
-                if let Source::Proceed(proceed) = &operand.source
-                    && !proceeds.iter().any(|(known, _)| *known == &**proceed)
-                {
-                    let mut made = String::new();
-                    proceed.ty.put_descriptor(&mut made);
-                    let what = format!("{number} {} {made}", proceed.takes_arguments);
-                    let front = owner.strip_suffix(b";").unwrap_or(&owner);
-                    let class =
-                        [front, b"$weave$proceed_", &hash(&[&label, &what])[..], b";"].concat();
-                    if defines(file, &class)? {
-                        return Err(Reason::AlreadyWoven.into());
-                    }
-                    proceeds.push((proceed, class));
+            for proceed in layer.proceeds() {
+                let mut made = String::new();
+                proceed.ty.put_descriptor(&mut made);
+                let what = format!("{} {} {made}", n + 2, proceed.takes_arguments);
+                let front = owner.strip_suffix(b";").unwrap_or(&owner);
+                let class = [front, b"$weave$proceed_", &hash(&[&label, &what])[..], b";"].concat();
+                if defines(file, &class)? {
+                    return Err(Reason::AlreadyWoven.into());
                 }
+                proceeds.push((proceed, class));
             }
-            layers.push(Layer {
+            outlined.push(Layer {
                 call,
                 target,
                 proceeds,
             });
-            layer = inner.as_ref();
         }
         let lines = lines(file, &code, takes.len() - usize::from(has_this))?;
         Ok(Outline {
             class: number,
             member,
             planned: *planned,
-            bound,
             owner,
             is_interface,
             has_this,
@@ -527,7 +488,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
                 false => 0,
             },
             lines,
-            layers,
+            layers: outlined,
         })
     }
 
@@ -621,12 +582,6 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         let mut places = FxHashMap::default();
         let mut at = 0;
         for outline in &outlines {
-            let mut layers = vec![Some(Arc::clone(outline.bound))];
-            for _ in &outline.layers {
-                let around = layers.last().cloned().flatten();
-                let inner = around.and_then(|bound| bound.around.as_ref()?.inner.clone());
-                layers.push(inner);
-            }
             let (_, new) = &moves[&outline.class];
             let mut indices = Vec::new();
             for _ in &outline.layers {
@@ -640,7 +595,6 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             let done = Done {
                 line: outline.line,
                 has_this: outline.has_this,
-                bound: layers,
                 indices,
             };
             places.insert(place_of(outline), done);
@@ -959,7 +913,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aspect::bind::call::Convert;
+    use crate::aspect::bind::call::{Around, Convert, Dest, Source};
     use crate::aspect::bind::functional::Function;
     use crate::aspect::bind::ty::{Prim, Signature};
     use crate::dex::format::file::{HEADER, HEADER_41};

@@ -30,7 +30,7 @@ use crate::jvm::pool::{Additions, tag};
 const GUARD: &str = "weave/runtime/Guard";
 
 /// Java 8: static methods of interfaces can be called (JVMS 4.9.1).
-const MAJOR: u16 = 52;
+pub(super) const MAJOR: u16 = 52;
 
 const PUBLIC_FINAL_SUPER_SYNTHETIC: u16 = 0x1031;
 const PUBLIC_STATIC: u16 = 0x0009;

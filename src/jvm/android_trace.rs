@@ -1,9 +1,10 @@
 //! Sections of Android's own trace: the methods that begin and end them, and their names.
 
+use crate::aspect::bind::layers::BODY;
 use crate::aspect::section::{end_of_type, section_name};
 use crate::bytes::modified_utf8;
 use crate::error::Result;
-use crate::jvm::class::{BODY, Class, MethodInfo};
+use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::insn::{self, op};
 use crate::jvm::pool::tag;
 

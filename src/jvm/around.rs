@@ -1,16 +1,23 @@
 //! Hooks in the places of bodies: such a body becomes a method of its own, which `proceed` runs.
 //!
 //! ```text
-//!     M             operands, among them [this; arguments; invokedynamic]; invokestatic hook; xreturn
-//!     weave$body$M  what M was, private
+//!     M             operands, among them [new runner; dup; number; this; arguments; invokespecial]; invokestatic hook; xreturn
+//!     weave$body$M  what M was: static, its object the first argument
 //! ```
+//!
+//! A static body is in no table of virtual methods, and no subclass overrides it; calls of `super` stay legal there. It is of the
+//! package, since a [runner](super::runner) calls it. One that takes its object's lock is private, and a static method calls it.
+//!
+//! Where there is no place for a runner, or the class must have no more members than private ones, parts are private and `proceed` is
+//! a lambda: `[this; arguments; invokedynamic]`.
 //!
 //! The class is split before anything is woven into it; then the hooks outside of an `around` are woven into M, and the others with the
 //! recorded pair into its body. Where several aspects have one, there is a method for each between these two.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
-use crate::aspect::bind::call::{Around, Bound, Call, Proceed, Source};
+use crate::aspect::bind::call::{Bound, Call, Proceed};
+use crate::aspect::bind::layers::{BODY, Layer, Part, layers};
 use crate::aspect::bind::ty::{Signature, Ty};
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::serial::{FIELD, Said};
@@ -18,14 +25,16 @@ use crate::bytes::{Cursor, modified_utf8};
 use crate::error::Result;
 use crate::jvm::adapter::put_attribute;
 use crate::jvm::attributes::first_line;
-use crate::jvm::class::{BODY, Class, Code, MethodInfo, attributes, flag};
+use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::insn::op;
-use crate::jvm::lower::{self, AtStart};
+use crate::jvm::lower::{self, AtStart, Maker};
 use crate::jvm::pool::{Additions, Known, tag};
+use crate::jvm::runner::{Body, Runner, Seat, Seats};
 use crate::jvm::scan::{self, Copied};
 use crate::jvm::serial;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What makes objects of functional interfaces, and its one method.
@@ -44,6 +53,9 @@ const MAX_ADDITIONS: usize = 32 + 5;
 /// Room that is left for what is woven into the class then.
 const ROOM: usize = 4 * lower::MAX_ADDITIONS as usize;
 
+/// In front of the name of what calls a body that takes its object's lock.
+const LOCKED: &str = "weave$locked$";
+
 /// The longest that stands in front of a method's name.
 const LONGEST_PREFIX: usize = 32;
 
@@ -58,6 +70,8 @@ pub struct Split {
     pub split: FxHashMap<u32, u16>,
     /// Those that cannot be.
     pub left: Vec<(u32, Reason)>,
+    /// What it needs beside it, by their names.
+    pub runners: BTreeMap<Arc<str>, Runner>,
 }
 
 /// Whether a class is split already.
@@ -82,11 +96,36 @@ struct Splitting<'s, 'a> {
     added_count: usize,
     /// What the class says of its number for serialization; none, where nobody asks for that.
     said: Option<Said>,
+    /// The places of its bodies in runners.
+    seats: &'s Seats,
+    /// The bodies that have taken theirs.
+    seated: Vec<Seated>,
+}
+
+/// A body in its place.
+struct Seated {
+    seat: Seat,
+    proceed: Arc<Proceed>,
+    body: Body,
+}
+
+/// How far a class was when a method's turn came.
+struct Mark {
+    additions: (usize, u16),
+    bootstraps: usize,
+    bootstrap_count: u16,
+    added: usize,
+    added_count: usize,
+    seated: usize,
 }
 
 /// Splits the planned methods that have hooks in the places of their bodies, but for those that are left.
-pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> Result<Split> {
-    let mut splitting = Splitting::new(class)?;
+pub fn split(
+    class: &Class<'_>,
+    (plan, seats): (&Plan, &Seats),
+    leave: &FxHashMap<u32, Reason>,
+) -> Result<Split> {
+    let mut splitting = Splitting::new(class, seats)?;
     if !plan.has_no_serial_number {
         splitting.said = Some(serial::declared(class)?.said());
     }
@@ -96,6 +135,7 @@ pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> 
         origins: Vec::new(),
         split: FxHashMap::default(),
         left: Vec::new(),
+        runners: BTreeMap::new(),
     };
     let mut planned: Vec<(Planned, u32)> = Vec::new();
     let mut changed: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
@@ -118,19 +158,19 @@ pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> 
                 split.left.push((one.index, reason));
             }
             Ok(done) => {
-                for (index, layer) in done.layers {
-                    let advice = one.advice_of(layer.as_deref());
-                    if advice == Advice::default() {
+                for part in done.parts {
+                    if part.advice == Advice::default() {
                         continue;
                     }
-                    let place = layer.filter(|_| advice.has(Advice::OWN)).map(|layer| {
-                        split.plan.bound.push(layer);
+                    let hooks = part.hooks.filter(|_| part.advice.has(Advice::OWN));
+                    let bound = hooks.map(|hooks| {
+                        split.plan.bound.push(hooks);
                         split.plan.bound.len() as u32 - 1
                     });
                     let layer = Planned {
-                        index,
-                        advice,
-                        bound: place,
+                        index: part.index,
+                        advice: part.advice,
+                        bound,
                         ..*one
                     };
                     planned.push((layer, one.index));
@@ -142,6 +182,22 @@ pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> 
     }
     planned.sort_by_key(|(planned, _)| planned.index);
     (split.plan.methods, split.origins) = planned.into_iter().unzip();
+    for Seated {
+        seat,
+        proceed,
+        body,
+    } in std::mem::take(&mut splitting.seated)
+    {
+        let runner = split
+            .runners
+            .entry(Arc::clone(&seat.class))
+            .or_insert_with(|| Runner {
+                class: seat.class,
+                proceed,
+                bodies: BTreeMap::new(),
+            });
+        runner.bodies.insert(seat.number, body);
+    }
     split.bytes = splitting.class_file(&changed)?;
     Ok(split)
 }
@@ -151,23 +207,61 @@ struct Done {
     /// Its `method_info`.
     method: Vec<u8>,
     line: u16,
-    /// It and the methods that it became, by their numbers, with what is woven into each.
-    layers: Vec<(u32, Option<Arc<Bound>>)>,
+    /// It and the methods that it became.
+    parts: Vec<Woven>,
+}
+
+/// One of these methods, by its number, and what is woven into it.
+struct Woven {
+    index: u32,
+    advice: Advice,
+    hooks: Option<Arc<Bound>>,
 }
 
 /// What a method has in all its parts.
 struct Whole<'w, 'a> {
+    index: u32,
     info: &'w MethodInfo,
     name: &'a [u8],
     code: Code<'a>,
     signature: Signature,
     id: u32,
     line: u16,
+    /// Runners call its parts.
+    is_run_elsewhere: bool,
+    /// The descriptor of its parts.
+    descriptor: u16,
 }
 
 impl Whole<'_, '_> {
-    fn flags(&self, more: u16) -> u16 {
-        flag::PRIVATE | flag::SYNTHETIC | self.info.access & (flag::STATIC | more)
+    /// Access flags of its parts, with those of its own that they keep.
+    fn flags(&self, kept: u16) -> u16 {
+        let kept = self.info.access & kept;
+        match self.is_run_elsewhere {
+            true => flag::STATIC | flag::SYNTHETIC | kept,
+            false => self.private_flags() | kept,
+        }
+    }
+
+    fn private_flags(&self) -> u16 {
+        flag::PRIVATE | flag::SYNTHETIC | self.info.access & flag::STATIC
+    }
+
+    /// A lock of its object is taken by a method of that alone.
+    fn keeps_lock(&self) -> bool {
+        let locks = self.info.access & flag::SYNCHRONIZED != 0;
+        locks && self.is_run_elsewhere && !self.is_static()
+    }
+
+    /// What calls a body that keeps its lock.
+    fn locked(&self) -> Vec<u8> {
+        [LOCKED.as_bytes(), self.name].concat()
+    }
+
+    /// What its static parts take.
+    fn taken(&self, class: &Class<'_>) -> Vec<Ty> {
+        let this = (!self.is_static()).then(|| Ty::class(&class.name()));
+        this.into_iter().chain(self.parameters().cloned()).collect()
     }
 
     fn is_static(&self) -> bool {
@@ -180,7 +274,7 @@ impl Whole<'_, '_> {
 }
 
 impl<'a> Splitting<'_, 'a> {
-    fn new<'s>(class: &'s Class<'a>) -> Result<Splitting<'s, 'a>> {
+    fn new<'s>(class: &'s Class<'a>, seats: &'s Seats) -> Result<Splitting<'s, 'a>> {
         let mut splitting = Splitting {
             class,
             copied: Copied::of(class),
@@ -190,6 +284,8 @@ impl<'a> Splitting<'_, 'a> {
             added: Vec::new(),
             added_count: 0,
             said: None,
+            seats,
+            seated: Vec::new(),
         };
         splitting.additions.reset(&class.pool);
         attributes(class.bytes, class.attributes, |a| {
@@ -202,24 +298,78 @@ impl<'a> Splitting<'_, 'a> {
         Ok(splitting)
     }
 
-    fn mark(&self) -> ((usize, u16), (usize, u16), (usize, usize)) {
-        let bootstraps = (self.bootstraps.len(), self.bootstrap_count);
-        let added = (self.added.len(), self.added_count);
-        (self.additions.mark(), bootstraps, added)
+    fn mark(&self) -> Mark {
+        Mark {
+            additions: self.additions.mark(),
+            bootstraps: self.bootstraps.len(),
+            bootstrap_count: self.bootstrap_count,
+            added: self.added.len(),
+            added_count: self.added_count,
+            seated: self.seated.len(),
+        }
     }
 
-    fn rollback(
-        &mut self,
-        (additions, bootstraps, added): ((usize, u16), (usize, u16), (usize, usize)),
-    ) {
-        self.additions.rollback(additions);
-        self.bootstraps.truncate(bootstraps.0);
-        self.bootstrap_count = bootstraps.1;
-        self.added.truncate(added.0);
-        self.added_count = added.1;
+    fn rollback(&mut self, mark: Mark) {
+        self.additions.rollback(mark.additions);
+        self.bootstraps.truncate(mark.bootstraps);
+        self.bootstrap_count = mark.bootstrap_count;
+        self.added.truncate(mark.added);
+        self.added_count = mark.added_count;
+        self.seated.truncate(mark.seated);
     }
 
     fn split(&mut self, planned: &Planned, bound: &Arc<Bound>) -> Attempt<Done> {
+        let whole = self.whole(planned)?;
+        let all = layers(bound);
+        let names: Vec<Vec<u8>> = (all.iter())
+            .map(|layer| [layer.part.prefix().as_bytes(), whole.name].concat())
+            .collect();
+        let mut done = Done {
+            method: Vec::new(),
+            line: whole.line,
+            parts: Vec::new(),
+        };
+        for (number, layer) in all.iter().enumerate() {
+            let mut takes_this = whole.is_run_elsewhere && !whole.is_static();
+            match (layer.part, layer.call) {
+                (part, Some(call)) => {
+                    self.check_room(call)?;
+                    let target = match all[number + 1].part {
+                        Part::Body if whole.keeps_lock() => whole.locked(),
+                        _ => names[number + 1].clone(),
+                    };
+                    let code = self.code_of(&whole, layer, number, &target)?;
+                    match part {
+                        Part::Whole => done.method = self.method_info(&whole, &code)?,
+                        _ => self.add(whole.flags(0), &names[number], whole.descriptor, &code),
+                    }
+                }
+                (_, None) => {
+                    self.add_body(&whole, &names[number])?;
+                    takes_this &= !whole.keeps_lock();
+                }
+            }
+            let is_whole = layer.part == Part::Whole;
+            done.parts.push(Woven {
+                index: if is_whole { planned.index } else { self.last() },
+                advice: layer.advice_of(planned),
+                hooks: match takes_this && !is_whole {
+                    true => layer.hooks_taking_this(),
+                    false => layer.hooks.clone(),
+                },
+            });
+        }
+        if self.class.methods.len() + self.added_count > usize::from(u16::MAX) {
+            return Err(Reason::PoolFull.into());
+        }
+        Ok(done)
+    }
+
+    /// What a method has that can be split.
+    fn whole<'w>(&mut self, planned: &Planned) -> Attempt<Whole<'w, 'a>>
+    where
+        Self: 'w,
+    {
         let class = self.class;
         let info = &class.methods[planned.index as usize];
         let code = class.code(info)?.ok_or(Reason::NoBody)?;
@@ -230,61 +380,68 @@ impl<'a> Splitting<'_, 'a> {
         if loses_lock && self.said == Some(Said::Wrong) {
             return Err(Reason::SerialNumber.into());
         }
-        let whole = Whole {
+        let mut whole = Whole {
+            index: planned.index,
             info,
             name: class.pool.utf8(info.name)?,
             code,
             signature: scan::signature_of(class, info).ok_or(Reason::Unsupported)?,
             id: planned.id,
             line: first_line(class, &code)?,
+            // What is not private counts for the number for serialization.
+            is_run_elsewhere: self.seats.has(planned.index) && self.said != Some(Said::Wrong),
+            descriptor: info.descriptor,
         };
         if whole.name.len() + LONGEST_PREFIX > usize::from(u16::MAX) {
             return Err(Reason::Unsupported.into());
         }
-        let mut layers = vec![(planned.index, Some(Arc::clone(bound)))];
-        let mut method = Vec::new();
-        let mut place = 1;
-        let mut name = whole.name.to_vec();
-        let mut layer = Some(Arc::clone(bound));
-        while let Some(Around { call, inner }) =
-            layer.as_deref().and_then(|layer| layer.around.as_deref())
-        {
-            let needed = MAX_ADDITIONS + lower::constants_of_around(call) + ROOM;
-            if usize::from(self.additions.room()) < needed
-                || usize::from(u16::MAX - self.bootstrap_count) < call.operands.len()
-            {
-                return Err(Reason::PoolFull.into());
-            }
-            let prefix = match inner.as_ref().is_some_and(|inner| inner.around.is_some()) {
-                true => format!("weave$around{}$", place + 1),
-                false => BODY.to_owned(),
-            };
-            let target = [prefix.as_bytes(), whole.name].concat();
-            let attribute = self.code_of(&whole, call, &target, place)?;
-            match place {
-                1 => method = self.method_info(&whole, &attribute)?,
-                _ => {
-                    self.add(whole.flags(0), &name, info.descriptor, &attribute);
-                    layers.push((self.last(), layer.clone()));
-                }
-            }
-            place += 1;
-            name = target;
-            let inner = inner.clone();
-            layer = inner;
+        if whole.is_run_elsewhere && !whole.is_static() {
+            let descriptor = emit::descriptor(&whole.taken(class), &whole.signature.result);
+            whole.descriptor = self.additions.shared_utf8(&descriptor);
         }
-        let range = info.code.clone().ok_or(Reason::NoBody)?;
-        let flags = whole.flags(flag::SYNCHRONIZED | flag::STRICT);
-        self.add(flags, &name, info.descriptor, &class.bytes[range]);
-        layers.push((self.last(), layer));
-        if class.methods.len() + self.added_count > usize::from(u16::MAX) {
-            return Err(Reason::PoolFull.into());
+        Ok(whole)
+    }
+
+    /// Whether there is room for the call of a hook in place of a body.
+    fn check_room(&self, call: &Call) -> Attempt<()> {
+        let needed = MAX_ADDITIONS + lower::constants_of_around(call) + ROOM;
+        let bootstraps = usize::from(u16::MAX - self.bootstrap_count);
+        match usize::from(self.additions.room()) < needed || bootstraps < call.operands.len() {
+            true => Err(Reason::PoolFull.into()),
+            false => Ok(()),
         }
-        Ok(Done {
-            method,
-            line: whole.line,
-            layers,
-        })
+    }
+
+    /// Adds the body, and in front of it what calls one that takes its object's lock.
+    fn add_body(&mut self, whole: &Whole<'_, 'a>, name: &[u8]) -> Attempt<()> {
+        let class = self.class;
+        let range = whole.info.code.clone().ok_or(Reason::NoBody)?;
+        let kept = flag::SYNCHRONIZED | flag::STRICT;
+        if !whole.keeps_lock() {
+            self.add(
+                whole.flags(kept),
+                name,
+                whole.descriptor,
+                &class.bytes[range],
+            );
+            return Ok(());
+        }
+        let parameters: Vec<Ty> = whole.parameters().cloned().collect();
+        let result = &whole.signature.result;
+        let called = self.method(name, &emit::descriptor(&parameters, result));
+        let mut out = Snippet::default();
+        let words = self.put_call(whole, called, &mut out);
+        out.xreturn(result);
+        let attribute = self.attribute(&out, words, &[]);
+        self.add(
+            whole.flags(0),
+            &whole.locked(),
+            whole.descriptor,
+            &attribute,
+        );
+        let flags = whole.private_flags() | whole.info.access & kept;
+        self.add(flags, name, whole.info.descriptor, &class.bytes[range]);
+        Ok(())
     }
 
     /// The number of the method that was added last.
@@ -325,23 +482,29 @@ impl<'a> Splitting<'_, 'a> {
         Ok(out)
     }
 
-    /// The Code attribute of a method that calls a hook, which gets what runs the method `target`.
+    /// The Code attribute of a method that calls a hook, which gets what runs the method `target`. `number`: the layer's.
     fn code_of(
         &mut self,
         whole: &Whole<'_, 'a>,
-        call: &Call,
+        layer: &Layer<'_>,
+        number: usize,
         target: &[u8],
-        place: usize,
     ) -> Attempt<Vec<u8>> {
-        let mut proceeds: Vec<(Proceed, u16)> = Vec::new();
+        let call = layer.call.ok_or(Reason::Unsupported)?;
+        let mut proceeds: Vec<(Proceed, Maker)> = Vec::new();
         let mut null = None;
-        for operand in &call.operands {
-            if let Source::Proceed(proceed) = &operand.source
-                && !proceeds.iter().any(|(known, _)| known == &**proceed)
-            {
-                let constant = self.proceed(whole, proceed, (target, place), &mut null);
-                proceeds.push(((**proceed).clone(), constant));
-            }
+        for (n, proceed) in layer.proceeds().into_iter().enumerate() {
+            let maker = match whole.is_run_elsewhere {
+                true => {
+                    let place = (whole.index, number, n);
+                    let seat = self.seats.get(place).ok_or(Reason::Unsupported)?.clone();
+                    self.runner(whole, proceed, target, seat)
+                }
+                false => {
+                    Maker::Lambda(self.lambda(whole, proceed, (target, number + 1), &mut null))
+                }
+            };
+            proceeds.push(((**proceed).clone(), maker));
         }
         let mut out = Snippet::default();
         let at_start = AtStart {
@@ -425,8 +588,42 @@ impl<'a> Splitting<'_, 'a> {
         Ok(tables)
     }
 
+    /// What makes a runner's object which runs the method `target`.
+    fn runner(
+        &mut self,
+        whole: &Whole<'_, 'a>,
+        proceed: &Arc<Proceed>,
+        target: &[u8],
+        seat: Seat,
+    ) -> Maker {
+        let body = Body {
+            owner: self.class.name().as_ref().into(),
+            name: target.to_vec(),
+            has_this: !whole.is_static(),
+            takes: whole.taken(self.class),
+            result: whole.signature.result.clone(),
+        };
+        let class = self
+            .additions
+            .class(&self.class.pool, &modified_utf8(&seat.class));
+        let descriptor = body.constructor(proceed);
+        let constructor =
+            (self.additions).shared_method(tag::METHODREF, class, b"<init>", &descriptor);
+        let number = seat.number;
+        self.seated.push(Seated {
+            seat,
+            proceed: Arc::clone(proceed),
+            body,
+        });
+        Maker::Runner {
+            class,
+            constructor,
+            number,
+        }
+    }
+
     /// The constant of the `invokedynamic` that makes an object which runs the method `target`.
-    fn proceed(
+    fn lambda(
         &mut self,
         whole: &Whole<'_, 'a>,
         proceed: &Proceed,
@@ -511,19 +708,7 @@ impl<'a> Splitting<'_, 'a> {
         let parameters: Vec<Ty> = whole.parameters().cloned().collect();
         let called = self.method(target, &emit::descriptor(&parameters, &Ty::Void));
         let mut out = Snippet::default();
-        let mut slot = 0;
-        let this = (!whole.is_static()).then_some(Kind::REFERENCE);
-        for kind in this
-            .into_iter()
-            .chain(parameters.iter().filter_map(Kind::of))
-        {
-            out.load(kind, slot);
-            slot += kind.words() as u16;
-        }
-        match whole.is_static() {
-            true => out.call(called, slot.into(), 0),
-            false => out.indexed(op::INVOKESPECIAL, called, slot.into(), 0),
-        }
+        let slot = self.put_call(whole, called, &mut out);
         out.op(op::ACONST_NULL, 0, 1);
         out.op(op::ARETURN, 1, 0);
         let mut name = format!("weave$null{place}$").into_bytes();
@@ -535,6 +720,25 @@ impl<'a> Splitting<'_, 'a> {
         let descriptor = self.additions.shared_utf8(&descriptor);
         self.add(whole.flags(0), &name, descriptor, &attribute);
         constant
+    }
+
+    /// The call of a private method with all that the method at hand takes; returns how many words that is.
+    fn put_call(&self, whole: &Whole<'_, 'a>, called: u16, out: &mut Snippet) -> u16 {
+        let mut slot = 0;
+        let this = (!whole.is_static()).then_some(Kind::REFERENCE);
+        for kind in this
+            .into_iter()
+            .chain(whole.parameters().filter_map(Kind::of))
+        {
+            out.load(kind, slot);
+            slot += kind.words() as u16;
+        }
+        let given = emit::words(&whole.signature.result);
+        match whole.is_static() {
+            true => out.call(called, slot.into(), given),
+            false => out.indexed(op::INVOKESPECIAL, called, slot.into(), given),
+        }
+        slot
     }
 
     /// The class with these methods in the places of others. A class without a number for serialization keeps the one that it had.

@@ -30,9 +30,6 @@ pub mod flag {
     pub const MODULE: u16 = 0x8000;
 }
 
-/// In front of the names of bodies that are methods of their own.
-pub const BODY: &str = "weave$body$";
-
 /// A class file whose structure was read and checked; code is not decoded.
 pub struct Class<'a> {
     pub(crate) bytes: &'a [u8],

@@ -10,8 +10,18 @@ use crate::jvm::pool::{Additions, tag};
 pub struct Kind(u8);
 
 impl Kind {
+    pub const INT: Kind = Kind(0);
     pub const LONG: Kind = Kind(1);
+    pub const FLOAT: Kind = Kind(2);
     pub const REFERENCE: Kind = Kind(4);
+
+    /// How many there are.
+    pub const COUNT: usize = 5;
+
+    /// Its place among them.
+    pub fn place(self) -> usize {
+        usize::from(self.0)
+    }
 
     /// By the first letter of a type's descriptor; none for `V`.
     pub fn of_letter(letter: u8) -> Option<Kind> {
@@ -57,6 +67,14 @@ impl Kind {
 /// Words that a value of a type takes; 0 for void.
 pub fn words(ty: &Ty) -> u32 {
     Kind::of(ty).map_or(0, Kind::words)
+}
+
+/// A `tableswitch`, the first instruction's place being a multiple of four.
+pub struct Switch {
+    at: usize,
+    /// Where its operands begin behind the padding.
+    table: usize,
+    count: usize,
 }
 
 /// Instructions to insert.
@@ -134,6 +152,42 @@ impl Snippet {
         let far = i16::try_from(self.bytes.len() - jump).ok()?;
         self.bytes[jump + 1..jump + 3].copy_from_slice(&far.to_be_bytes());
         Some(())
+    }
+
+    /// Appends a `tableswitch` for the numbers from `first` to `last` (JVMS 6.5). Where they lead to is not known yet.
+    pub fn switch(&mut self, first: i32, last: i32) -> Switch {
+        let at = self.bytes.len();
+        self.put(&[op::TABLESWITCH], 1, 0);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        let table = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.bytes.extend_from_slice(&first.to_be_bytes());
+        self.bytes.extend_from_slice(&last.to_be_bytes());
+        let count = (last - first + 1) as usize;
+        self.bytes.resize(self.bytes.len() + 4 * count, 0);
+        Switch { at, table, count }
+    }
+
+    /// The n-th number of a switch leads to here.
+    pub fn arrive(&mut self, switch: &Switch, n: usize) {
+        let far = (self.bytes.len() - switch.at) as u32;
+        let place = switch.table + 12 + 4 * n;
+        self.bytes[place..place + 4].copy_from_slice(&far.to_be_bytes());
+        self.restart(0);
+    }
+
+    /// All other numbers of a switch lead to here, and those of its own that lead nowhere else.
+    pub fn otherwise(&mut self, switch: &Switch) {
+        let far = (self.bytes.len() - switch.at) as u32;
+        let table = &mut self.bytes[switch.table..switch.table + 12 + 4 * switch.count];
+        table[..4].copy_from_slice(&far.to_be_bytes());
+        for entry in table[12..]
+            .chunks_exact_mut(4)
+            .filter(|entry| **entry == [0; 4])
+        {
+            entry.copy_from_slice(&far.to_be_bytes());
+        }
+        self.restart(0);
     }
 
     /// Appends other instructions.

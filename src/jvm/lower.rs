@@ -42,6 +42,7 @@ use crate::jvm::stores::stores_keep;
 use branches::{
     Branch, Island, Reach, patch_branches, put_islands, put_spelt_frames, put_wide_branch,
 };
+pub use own::Maker;
 use own::{Facts, Own, Put};
 
 /// Largest code (JVMS 4.7.3).
@@ -243,7 +244,7 @@ impl<'a> AtStart<'_, 'a> {
     pub fn put_around(
         &self,
         call: &Call,
-        proceeds: &[(Proceed, u16)],
+        proceeds: &[(Proceed, Maker)],
         additions: &mut Additions,
         out: &mut Snippet,
     ) -> Attempt<u16> {
@@ -257,7 +258,7 @@ impl<'a> AtStart<'_, 'a> {
 
     fn put(
         &self,
-        proceeds: &[(Proceed, u16)],
+        proceeds: &[(Proceed, Maker)],
         additions: &mut Additions,
         out: &mut Snippet,
         code: impl FnOnce(&Own<'_>, &mut Put<'_, 'a>) -> Attempt<()>,

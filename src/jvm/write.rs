@@ -11,8 +11,11 @@ use crate::jvm::class::Class;
 use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS, Wanted};
 use crate::jvm::pool::{Additions, tag};
+use crate::jvm::runner::{Runner, Seats};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Newest class file version that is woven: Java 27 is 71 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -48,6 +51,8 @@ pub struct Woven {
     pub bytes: Option<Vec<u8>>,
     /// The outcomes of its methods.
     pub ty: WovenType,
+    /// What it calls that runs bodies, with those of its own, by their names.
+    pub runners: BTreeMap<Arc<str>, Runner>,
 }
 
 impl Woven {
@@ -56,39 +61,55 @@ impl Woven {
         Woven {
             bytes: None,
             ty: WovenType::new(0, &class.name(), &class.source_file(), 0),
+            runners: BTreeMap::new(),
         }
     }
 }
 
-/// Weaves the planned methods of a class.
+/// Weaves the planned methods of a class that has no place beside it for what runs bodies.
 pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
+    weave_seated(class, plan, &Seats::default(), scratch)
+}
+
+/// The same where its bodies have these places in runners.
+pub fn weave_seated(
+    class: &Class<'_>,
+    plan: &Plan,
+    seats: &Seats,
+    scratch: &mut Scratch,
+) -> Result<Woven> {
     let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());
     if let Some(reason) = refusal(class, ty.name(), plan) {
         ty.left.extend(plan.methods.iter().map(|p| {
             let has_code = class.methods[p.index as usize].code.is_some();
             skipped(class, p, if has_code { reason } else { Reason::NoBody })
         }));
-        return Ok(Woven { bytes: None, ty });
+        let woven = Woven::nothing(class);
+        return Ok(Woven { ty, ..woven });
     }
     if plan.has_around() {
-        return weave_split(class, plan, scratch, ty);
+        return weave_split(class, (plan, seats), scratch, ty);
     }
     put_tail(class, plan, scratch, &mut ty)?;
     let bytes = (ty.methods().len() > 0).then(|| class_file(class, scratch));
-    Ok(Woven { bytes, ty })
+    Ok(Woven {
+        bytes,
+        ty,
+        runners: BTreeMap::new(),
+    })
 }
 
 /// The same where hooks stand in the places of bodies.
 fn weave_split(
     class: &Class<'_>,
-    plan: &Plan,
+    (plan, seats): (&Plan, &Seats),
     scratch: &mut Scratch,
     mut ty: WovenType,
 ) -> Result<Woven> {
     let mut leave: FxHashMap<u32, Reason> = FxHashMap::default();
     // A method whose body cannot get its hooks stays whole. That makes room for others alone, so this ends.
     let (split, bytes) = loop {
-        let split = around::split(class, plan, &leave)?;
+        let split = around::split(class, (plan, seats), &leave)?;
         let parts = Class::parse(&split.bytes)?;
         let mut woven = WovenType::new(0, "", "", split.plan.methods.len());
         put_tail(&parts, &split.plan, scratch, &mut woven)?;
@@ -130,7 +151,11 @@ fn weave_split(
             text.push_str(&descriptor);
         });
     }
-    Ok(Woven { bytes, ty })
+    Ok(Woven {
+        bytes,
+        ty,
+        runners: split.runners,
+    })
 }
 
 /// Why no method of a class is woven, if so.

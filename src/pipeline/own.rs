@@ -347,9 +347,18 @@ pub(crate) enum MadeClass {
     Redirect(Arc<Redirect>, u32),
     /// What looks at exceptions for it.
     Test(Arc<Redirect>),
+    /// What runs bodies of several classes.
+    Runner(jvm::Runner),
 }
 
 impl MadeClass {
+    /// The same class, as another class needs it: all of one name are the same, but for what each lets a runner run.
+    pub(crate) fn join(&mut self, other: MadeClass) {
+        if let (MadeClass::Runner(runner), MadeClass::Runner(other)) = (self, other) {
+            runner.bodies.extend(other.bodies);
+        }
+    }
+
     /// Its class file, in a module with these names of libraries.
     pub(crate) fn bytes(&self, relocation: Option<&Relocation>) -> Result<Vec<u8>> {
         let bytes = match self {
@@ -358,6 +367,7 @@ impl MadeClass {
             MadeClass::Test(redirect) => jvm::test_class_of(redirect).ok_or_else(|| {
                 Error::new(Kind::Unsupported, "a hook of exceptions without a type")
             })?,
+            MadeClass::Runner(runner) => runner.bytes(),
         };
         match relocation {
             Some(relocation) => relocation.class(&bytes, 1),

@@ -9,6 +9,7 @@ mod chain;
 pub mod convert;
 pub mod functional;
 pub mod hold;
+pub mod layers;
 pub mod misfit;
 pub mod reach;
 pub mod schedule;

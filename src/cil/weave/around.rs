@@ -14,6 +14,7 @@
 //! one, there is a method for each between these two.
 
 use crate::aspect::bind::call::{Around, Bound, Call, Proceed, Source};
+use crate::aspect::bind::layers::{Part, layers};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::Planned;
 use crate::cil::il::body;
@@ -530,39 +531,43 @@ impl Adding<'_, '_, '_> {
         signature.extend_from_slice(whole.parsed.parameters);
 
         let of_body = whole.impl_flags & (impl_flag::OF_CODE | impl_flag::ASYNC);
-        let (body, called) = self.part(whole, nested, (of_body, &name), &signature)?;
+        let body = self.part(whole, nested, (of_body, &name), &signature)?;
         self.name_parameters(whole)?;
-        // The method itself, and those between it and its body.
-        let mut rows = vec![(whole.method, 0)];
-        for number in 2..=whole.arounds().count() {
-            let name = format!("{name} (around {number})");
-            rows.push(self.part(whole, nested, (0, &name), &signature)?);
-            self.name_parameters(whole)?;
+        let all = layers(whole.bound);
+        let mut rows = Vec::new();
+        for layer in &all {
+            rows.push(match layer.part {
+                Part::Whole => (whole.method, 0),
+                Part::Between(number) => {
+                    let name = format!("{name} (around {number})");
+                    let row = self.part(whole, nested, (0, &name), &signature)?;
+                    self.name_parameters(whole)?;
+                    row
+                }
+                Part::Body => body,
+            });
         }
-        rows.push((body, called));
-        let mut layers = Vec::new();
+        let mut made = Vec::new();
         let mut inner = None;
-        for (place, around) in whole.arounds().enumerate() {
-            let method = rows[place].0;
-            let (_, next) = rows[place + 1];
-            let bound = match place {
-                0 => Some(Arc::clone(whole.bound)),
-                _ => inner.take(),
+        for (place, layer) in all.iter().enumerate() {
+            let hooks = layer.hooks.clone().filter(|hooks| hooks.has_own_hooks());
+            let Some(call) = layer.call else {
+                inner = hooks;
+                break;
             };
+            let (_, next) = rows[place + 1];
             let label = (&*name, place + 1);
-            let layer = self.layer(whole, nested, (&around.call, next, label), line)?;
-            let bound = bound.filter(|bound| bound.has_own_hooks());
-            layers.push(Layer {
-                method,
-                bound,
+            let layer = self.layer(whole, nested, (call, next, label), line)?;
+            made.push(Layer {
+                method: rows[place].0,
+                bound: hooks,
                 ..layer
             });
-            inner = around.inner.clone();
         }
         Ok(Split {
-            layers,
-            body,
-            inner: inner.filter(|inner| inner.has_own_hooks()),
+            layers: made,
+            body: body.0,
+            inner,
         })
     }
 

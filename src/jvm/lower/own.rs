@@ -529,17 +529,27 @@ impl Own<'_> {
     /// An object that runs the body.
     fn proceed(&self, proceed: &Proceed, put: &mut Put<'_, '_>) -> Attempt<()> {
         let made = put.proceeds.iter().find(|(known, _)| known == proceed);
-        let &(_, constant) = made.ok_or(Reason::Unsupported)?;
+        let &(_, maker) = made.ok_or(Reason::Unsupported)?;
         let object = usize::from(!self.is_static);
         let kept = match proceed.takes_arguments {
             true => &self.values[..object],
             false => &self.values[..],
         };
+        if let Maker::Runner { class, number, .. } = maker {
+            put.out.indexed(op::NEW, class, 0, 1);
+            put.out.op(op::DUP, 1, 2);
+            put.out.int(number.into(), put.additions);
+        }
         for value in kept {
             put.out.load(value.kind, value.slot);
         }
-        let words = kept.iter().map(|value| value.kind.words()).sum();
-        put.out.dynamic(constant, words, 1);
+        let words: u32 = kept.iter().map(|value| value.kind.words()).sum();
+        match maker {
+            Maker::Lambda(constant) => put.out.dynamic(constant, words, 1),
+            Maker::Runner { constructor, .. } => {
+                (put.out).indexed(op::INVOKESPECIAL, constructor, 2 + words, 0);
+            }
+        }
         Ok(())
     }
 
@@ -578,8 +588,21 @@ pub(super) struct Put<'p, 'a> {
     pub id: u32,
     /// The method's first source line, or 0.
     pub line: u16,
-    /// What `proceed` is, and the constants that make it.
-    pub proceeds: &'p [(Proceed, u16)],
+    /// What `proceed` is, and what makes it.
+    pub proceeds: &'p [(Proceed, Maker)],
+}
+
+/// What makes an object that runs a body, by its constants.
+#[derive(Clone, Copy)]
+pub enum Maker {
+    /// An `invokedynamic`.
+    Lambda(u16),
+    /// A constructor of a runner, for the body with this number.
+    Runner {
+        class: u16,
+        constructor: u16,
+        number: u16,
+    },
 }
 
 impl Put<'_, '_> {

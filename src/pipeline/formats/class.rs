@@ -16,13 +16,15 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::Touched;
 use crate::pipeline::library::layout::Unseen;
 use crate::pipeline::own;
-use crate::pipeline::own::{Code, Generated, Needs};
+use crate::pipeline::own::{Code, Generated, MadeClass, Needs};
 use std::borrow::Cow;
 
 /// A class that some rule matches.
 pub(crate) struct PlannedClass<'a> {
     class: jvm::Class<'a>,
     plan: Plan,
+    /// The places of its bodies in what runs them.
+    seats: jvm::Seats,
 }
 
 /// The result for a class that some rule matches.
@@ -69,15 +71,25 @@ pub(crate) fn plan_class<'a>(
     leave_hidden(cx, &class, &mut plan)?;
     plan.has_no_serial_number = !may_have_default_number(cx.hierarchy, &name);
     let is_touched = !plan.is_empty() || !plan.matched.is_empty();
-    Ok(is_touched.then_some(PlannedClass { class, plan }))
+    Ok(is_touched.then_some(PlannedClass {
+        class,
+        plan,
+        seats: jvm::Seats::default(),
+    }))
 }
 
 impl PlannedClass<'_> {
     /// Gives its methods ids that no other method has.
     pub(crate) fn claim(&mut self, ledger: &mut Ledger<'_>) -> Result<()> {
-        let PlannedClass { class, plan } = self;
+        let PlannedClass { class, plan, .. } = self;
         let name = |_| Ok(class.name().into_owned());
         ledger.claim(plan, name, |_, index| class.describe(index))
+    }
+
+    /// Gives its bodies places in what runs those of its artifact, which lies under `root` beside it.
+    pub(crate) fn seat(&mut self, runners: &mut jvm::Runners, root: &str) -> Result<()> {
+        self.seats = runners.seats(root, &self.class, &self.plan)?;
+        Ok(())
     }
 
     pub(crate) fn name(&self) -> Cow<'_, str> {
@@ -91,7 +103,11 @@ impl PlannedClass<'_> {
         scratch: &mut jvm::Scratch,
         relocation: Option<&jvm::Relocation>,
     ) -> Result<Option<TouchedClass>> {
-        let PlannedClass { class, mut plan } = self;
+        let PlannedClass {
+            class,
+            mut plan,
+            seats,
+        } = self;
         let redirected = redirect(&class, &mut plan)?;
         if plan.methods.is_empty() && redirected.is_none() {
             if plan.skipped.is_empty() {
@@ -111,18 +127,20 @@ impl PlannedClass<'_> {
         // Calls are redirected in place; the rest is woven into the result.
         let woven = match &redirected {
             _ if plan.methods.is_empty() => jvm::Woven::nothing(&class),
-            None => jvm::weave(&class, &plan, scratch)?,
-            Some(bytes) => jvm::weave(&jvm::Class::parse(bytes)?, &plan, scratch)?,
+            None => jvm::weave_seated(&class, &plan, &seats, scratch)?,
+            Some(bytes) => jvm::weave_seated(&jvm::Class::parse(bytes)?, &plan, &seats, scratch)?,
         };
         let mut bytes = woven.bytes.or(redirected);
         if let (Some(woven), Some(relocation)) = (&bytes, relocation) {
             // The class's own constants say what it meant before.
             bytes = Some(relocation.class(woven, class.pool.count())?);
         }
-        let (needs, generated) = match bytes {
+        let (needs, mut generated) = match bytes {
             Some(_) => (Needs::of(&plan), own::generated(&plan)),
             None => Default::default(),
         };
+        let runners = woven.runners.into_iter();
+        generated.extend(runners.map(|(name, runner)| ((*name).into(), MadeClass::Runner(runner))));
         let (values, roots, switched) = (plan.values(), plan.root_ids(), plan.switched_ids());
         let mut ty = Touched::new(woven.ty, std::mem::take(&mut plan.skipped));
         ty.note_values(&values);

@@ -10,7 +10,7 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::apk;
 use crate::container::zip::{Archive, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
-use crate::jvm::Relocation;
+use crate::jvm::{Relocation, Runners};
 use crate::pipeline::context::Context;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::formats::class::{PlannedClass, TouchedClass, plan_class};
@@ -31,6 +31,7 @@ use crate::pipeline::worker::{Worker, with_worker};
 use crate::symbols::{self, Carried};
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::ops::Range;
@@ -164,6 +165,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         dex_library: DexLibrary::default(),
         renumbered: Vec::new(),
         generated: BTreeMap::new(),
+        runners: runners(archive, &survey),
     };
     walk.run(meter)?;
     let woven = walk.finish(is_unit)?;
@@ -171,6 +173,15 @@ pub(crate) fn weave_archive<W: Write + Send>(
         ledger.resume(interrupted);
     }
     Ok(woven)
+}
+
+/// What runs bodies of an archive's classes.
+fn runners(archive: &Archive<'_>, survey: &Survey) -> Runners {
+    let classes = survey.classes.iter();
+    Runners::new(classes.map(|&index| {
+        let member = &archive.members()[index];
+        (member.name(), u64::from(member.crc32()))
+    }))
 }
 
 /// Writes an archive without its signature, where another jar with classes of its packages has lost its own, or where its manifest says
@@ -219,6 +230,8 @@ struct Walk<'a, 'j, 'o, W: Write> {
     renumbered: Vec<Renumbered>,
     /// The classes that are made for its classes, by their paths.
     generated: BTreeMap<String, MadeClass>,
+    /// What runs bodies of its classes.
+    runners: Runners,
 }
 
 impl<W: Write + Send> Walk<'_, '_, '_, W> {
@@ -269,10 +282,13 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             })
             .collect();
         // Ids are claimed in the job's order, before anything is woven with them.
-        for (_, outcome) in planned.iter_mut().flatten() {
-            if let Ok(MaybeClass::Touched(class)) = outcome
-                && let Err(e) = class.claim(self.ledger)
-            {
+        for (index, outcome) in planned.iter_mut().flatten() {
+            let Ok(MaybeClass::Touched(class)) = outcome else {
+                continue;
+            };
+            let root = class_root(archive.members()[*index].name(), &class.name());
+            let claimed = class.claim(self.ledger);
+            if let Err(e) = claimed.and_then(|()| class.seat(&mut self.runners, &root)) {
                 *outcome = Ok(MaybeClass::Unreadable(e));
             }
         }
@@ -324,7 +340,10 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             let path = self.archive.members()[index].name();
             let root = class_root(path, item.touched.woven.name());
             for (name, made) in item.generated {
-                self.generated.insert(format!("{root}{name}.class"), made);
+                match self.generated.entry(format!("{root}{name}.class")) {
+                    Entry::Vacant(entry) => drop(entry.insert(made)),
+                    Entry::Occupied(mut entry) => entry.get_mut().join(made),
+                }
             }
         }
         if let Some(new) = item.packed {

@@ -9,6 +9,7 @@ use crate::pipeline::library::layout::class_root;
 use crate::pipeline::limits::MAX_CLASS;
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
+use std::collections::btree_map::Entry;
 
 impl<'a> Walk<'a, '_> {
     /// Weaves the classes among the files.
@@ -32,10 +33,11 @@ impl<'a> Walk<'a, '_> {
             .filter(|(_, planned)| !matches!(planned, Ok(None)))
             .collect();
         // Ids are claimed in the job's order, before anything is woven with them.
-        for (_, planned) in &mut planned {
-            if let Ok(Some(class)) = planned
-                && let Err(e) = class.claim(self.ledger)
-            {
+        for (found, planned) in &mut planned {
+            let Ok(Some(class)) = planned else { continue };
+            let root = class_root(&found.name, &class.name());
+            let claimed = class.claim(self.ledger);
+            if let Err(e) = claimed.and_then(|()| class.seat(&mut self.runners, &root)) {
                 *planned = Err(e);
             }
         }
@@ -71,9 +73,10 @@ impl<'a> Walk<'a, '_> {
                 self.wove_loose();
                 let root = class_root(&found.name, class.ty.woven.name());
                 for (name, made) in class.generated {
-                    self.woven
-                        .generated
-                        .insert(format!("{root}{name}.class"), (made, root.clone()));
+                    match self.woven.generated.entry(format!("{root}{name}.class")) {
+                        Entry::Vacant(entry) => drop(entry.insert((made, root.clone()))),
+                        Entry::Occupied(mut entry) => entry.get_mut().0.join(made),
+                    }
                 }
                 self.woven.roots.insert(root);
                 outputs.push((self.staging.file(&found.name)?, found, bytes));

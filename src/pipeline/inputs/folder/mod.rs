@@ -21,7 +21,7 @@ use crate::container::input::Input;
 use crate::container::place::resolve;
 use crate::container::zip::Archive;
 use crate::error::{Error, Kind, Result};
-use crate::jvm::Relocation;
+use crate::jvm::{Relocation, Runners};
 use crate::pipeline::context::Context;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::inputs::archive::rules::{Survey, signed_packages};
@@ -95,6 +95,7 @@ pub(crate) fn weave_folder(
         meter: Meter::new(progress, found.iter().map(|f| f.size).sum()),
         staging: Staging::create(&job.input, job.output.as_deref())?,
         woven: Woven::default(),
+        runners: runners(&found),
     };
     walk.weave()?;
     walk.tell_launchers(&earlier.launchers)?;
@@ -324,6 +325,14 @@ struct Walk<'a, 'j> {
     meter: Meter<'a>,
     staging: Staging,
     woven: Woven,
+    /// What runs bodies of its loose classes.
+    runners: Runners,
+}
+
+/// What runs bodies of a folder's loose classes. They are read one after another: their sizes stand for what is in them.
+fn runners(found: &[Found]) -> Runners {
+    let classes = found.iter().filter(|file| file.format == Format::Class);
+    Runners::new(classes.map(|file| (&*file.name, file.size)))
 }
 
 impl<'a> Walk<'a, '_> {
