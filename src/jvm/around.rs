@@ -87,7 +87,8 @@ struct Splitting<'s, 'a> {
 /// Splits the planned methods that have hooks in the places of their bodies, but for those that are left.
 pub fn split(class: &Class<'_>, plan: &Plan, leave: &FxHashMap<u32, Reason>) -> Result<Split> {
     let mut splitting = Splitting::new(class)?;
-    if !plan.has_no_serial_number {
+    // A class is planned by itself.
+    if !plan.not_numbered.contains(&0) {
         splitting.said = Some(serial::declared(class)?.said());
     }
     let mut split = Split {
