@@ -1026,6 +1026,14 @@ def test_values(folder):
     equal((0, 0), (t.lost, t.failures), "nothing lost")
 
 
+def test_woven_collections(folder):
+    """What a value's text is asked of may be woven, and record values itself."""
+    t = run(folder, "WovenCollection")
+    t.all_balanced()
+    values = [(call.id, [value.value for value in recorded]) for call, recorded in t.named("main").valued() if recorded]
+    equal([(5, ["System.Collections.Woven(3)"]), (5, ["'after'"])], values, "values")
+
+
 def test_aborts(folder):
     if not MONO:
         raise NotRun("CoreCLR aborts no thread")
