@@ -1674,10 +1674,13 @@ public static class Programs
     /// <summary>A collection of the framework's whose own method records it.</summary>
     private static void WovenCollection()
     {
-        Values.Value(new System.Collections.Woven { 1, 2, 3 }, 0, 128, null, 5);
-        Calls(5);
-        Values.Value("after", 0, 128, null, 5);
-        Calls(5);
+        for (int i = 0; i < 2; i++)
+        {
+            object v = i == 0 ? (object)new System.Collections.Woven { 1, 2, 3 } : new Uri("http://a.example");
+            Values.Value(v, 0, 128, null, 5);
+            Hooks.Enter(5);
+            Hooks.Exit(5);
+        }
     }
 
     /// <summary>Aborts threads again and again, where the host can do that.</summary>
