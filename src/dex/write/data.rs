@@ -100,10 +100,15 @@ pub(crate) struct Data {
     pub sets: Items,
     pub annotations: Items,
     pub annotation_bytes: Vec<u8>,
-    pub arrays: Items,
-    /// Where the arrays of classes with one more static field lie, from the section's start: a class's number, ascending.
-    pub new_arrays: Vec<(u32, u32)>,
-    pub array_bytes: Vec<u8>,
+    pub arrays: Arrays,
+}
+
+/// The encoded arrays: values of static fields, and what call sites have.
+pub(crate) struct Arrays {
+    pub items: Items,
+    /// Where those of classes with one more static field lie, from the section's start, by a class's number; ascending.
+    pub new: Vec<(u32, u32)>,
+    pub bytes: Vec<u8>,
 }
 
 /// Where sections start, for those that are referred to from [`Data`].
@@ -224,35 +229,7 @@ impl Data {
             let end = values::annotation(file.bytes, at, &ids.remap, &mut annotation_bytes)?;
             Ok((end, annotation_bytes.len() - start))
         })?;
-        let constants = || (ids.members.iter()).filter_map(|of| Some((of.class, of.constant?)));
-        let mut replaced = constants().map(|(class, _)| class).peekable();
-        let all = (0..)
-            .zip(classes())
-            .map(|(number, class)| match replaced.next_if_eq(&number) {
-                Some(_) => 0,
-                None => class.static_values,
-            });
-        let all = all
-            .chain(file.call_sites.iter().map(|row| u32_at(row, 0)))
-            .collect();
-        let mut array_bytes = Vec::new();
-        let mut arrays = Items::gather("encoded arrays", all).lay_out(1, |at| {
-            let start = array_bytes.len();
-            let end = values::array(file.bytes, at, &ids.remap, &mut array_bytes)?;
-            Ok((end, array_bytes.len() - start))
-        })?;
-        let mut new_arrays = Vec::new();
-        let mut budget = Budget::new(file, "encoded arrays");
-        for (number, constant) in constants() {
-            new_arrays.push((number, array_bytes.len() as u32));
-            let class = ClassDef::read(&file.classes[number as usize]);
-            let before = before(file, ids, &class, constant)?;
-            let at = class.static_values;
-            let value = (&before[..], constant.value);
-            let len = values::array_with(file.bytes, at, &ids.remap, value, &mut array_bytes)?;
-            budget.spend(at as usize, len)?;
-        }
-        arrays.size = array_bytes.len();
+        let arrays = Arrays::gather(file, ids)?;
         Ok(Data {
             type_lists,
             new_type_lists,
@@ -263,14 +240,7 @@ impl Data {
             annotations,
             annotation_bytes,
             arrays,
-            new_arrays,
-            array_bytes,
         })
-    }
-
-    /// How many encoded arrays there are.
-    pub fn array_count(&self) -> usize {
-        self.arrays.len() + self.new_arrays.len()
     }
 
     /// How many type lists there are.
@@ -373,6 +343,47 @@ impl Data {
             }
         }
         Ok(())
+    }
+}
+
+impl Arrays {
+    fn gather(file: &File<'_>, ids: &Ids) -> Result<Arrays> {
+        let classes = file.classes.iter().map(ClassDef::read);
+        let constants = || (ids.members.iter()).filter_map(|of| Some((of.class, of.constant?)));
+        let mut replaced = constants().map(|(class, _)| class).peekable();
+        let all = (0..)
+            .zip(classes)
+            .map(|(number, class)| match replaced.next_if_eq(&number) {
+                Some(_) => 0,
+                None => class.static_values,
+            });
+        let all = all
+            .chain(file.call_sites.iter().map(|row| u32_at(row, 0)))
+            .collect();
+        let mut bytes = Vec::new();
+        let mut items = Items::gather("encoded arrays", all).lay_out(1, |at| {
+            let start = bytes.len();
+            let end = values::array(file.bytes, at, &ids.remap, &mut bytes)?;
+            Ok((end, bytes.len() - start))
+        })?;
+        let mut new = Vec::new();
+        let mut budget = Budget::new(file, "encoded arrays");
+        for (number, constant) in constants() {
+            new.push((number, bytes.len() as u32));
+            let class = ClassDef::read(&file.classes[number as usize]);
+            let before = before(file, ids, &class, constant)?;
+            let at = class.static_values;
+            let value = (&before[..], constant.value);
+            let len = values::array_with(file.bytes, at, &ids.remap, value, &mut bytes)?;
+            budget.spend(at as usize, len)?;
+        }
+        items.size = bytes.len();
+        Ok(Arrays { items, new, bytes })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.items.len() + self.new.len()
     }
 }
 

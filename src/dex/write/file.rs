@@ -284,7 +284,7 @@ impl Sources<'_, '_> {
                 let old = classes.filter(|class| class.data != 0).count();
                 old + self.ids.classes.len()
             }
-            kind::ENCODED_ARRAY => self.data.array_count(),
+            kind::ENCODED_ARRAY => self.data.arrays.count(),
             kind::ANNOTATION_SET => self.data.sets.len(),
             kind::ANNOTATION_SET_REF_LIST => self.data.ref_lists.len(),
             kind::ANNOTATIONS_DIRECTORY => self.data.directories.len(),
@@ -302,7 +302,7 @@ impl Sources<'_, '_> {
             kind::STRING_DATA => self.strings.size,
             kind::ANNOTATION => self.data.annotations.size,
             kind::CLASS_DATA => self.class_data.len(),
-            kind::ENCODED_ARRAY => self.data.arrays.size,
+            kind::ENCODED_ARRAY => self.data.arrays.items.size,
             kind::ANNOTATION_SET => self.data.sets.size,
             kind::ANNOTATION_SET_REF_LIST => self.data.ref_lists.size,
             kind::ANNOTATIONS_DIRECTORY => self.data.directories.size,
@@ -485,7 +485,7 @@ impl Sources<'_, '_> {
                 kind::STRING_DATA => self.write_strings(&mut string_ids, out)?,
                 kind::ANNOTATION => out.extend_from_slice(&self.data.annotation_bytes),
                 kind::CLASS_DATA => out.extend_from_slice(&self.class_data),
-                kind::ENCODED_ARRAY => out.extend_from_slice(&self.data.array_bytes),
+                kind::ENCODED_ARRAY => out.extend_from_slice(&self.data.arrays.bytes),
                 kind::ANNOTATION_SET => self.data.write_sets(self.file, bases, out)?,
                 kind::ANNOTATION_SET_REF_LIST => {
                     self.data.write_ref_lists(self.file, bases, out)?;
@@ -593,7 +593,13 @@ impl Sources<'_, '_> {
         self.write_classes(places, out)?;
         let arrays = places.offset(kind::ENCODED_ARRAY);
         for row in file.call_sites {
-            put(out, self.data.arrays.get(u32_at(row, 0), arrays, &mut hint));
+            put(
+                out,
+                self.data
+                    .arrays
+                    .items
+                    .get(u32_at(row, 0), arrays, &mut hint),
+            );
         }
         for row in file.method_handles {
             // Types 0 to 3 are about fields, the others about methods.
@@ -623,7 +629,7 @@ impl Sources<'_, '_> {
         ]
         .map(|kind| places.offset(kind));
         let (mut list, mut directory, mut array) = (0, 0, 0);
-        let mut new_arrays = data.new_arrays.iter().peekable();
+        let mut new_arrays = data.arrays.new.iter().peekable();
         for ((number, row), &at) in (0..).zip(file.classes).zip(&self.class_data_at) {
             let class = ClassDef::read(row);
             put(out, new_index(&remap.types, class.ty, file.start)?);
@@ -645,7 +651,10 @@ impl Sources<'_, '_> {
             );
             let values = match new_arrays.next_if(|(class, _)| *class == number) {
                 Some((_, at)) => arrays + at,
-                None => data.arrays.get(class.static_values, arrays, &mut array),
+                None => data
+                    .arrays
+                    .items
+                    .get(class.static_values, arrays, &mut array),
             };
             put(out, values);
         }
