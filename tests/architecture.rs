@@ -267,8 +267,8 @@ const ORDERS: &[(&str, &[&str])] = &[
     (
         "dex",
         &[
-            "format", "analysis", "sites", "points", "scan", "calls", "ids", "lower", "hooks",
-            "bodies", "place", "write", "weave", "around", "redirect", "verify",
+            "format", "analysis", "sites", "points", "scan", "calls", "serial", "ids", "lower",
+            "hooks", "bodies", "place", "write", "weave", "around", "redirect", "verify",
         ],
     ),
     (

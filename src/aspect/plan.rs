@@ -133,8 +133,9 @@ pub struct Plan {
     pub redirects: Vec<Arc<Redirect>>,
     /// The id of each of them that is recorded, else 0. Empty until ids are claimed.
     pub call_ids: Vec<u32>,
-    /// Java's serialization asks for no number of the class: see [`serial`](crate::aspect::serial). The JVM plans one class at a time.
-    pub has_no_serial_number: bool,
+    /// The types of which Java's serialization asks for no number that follows from what they declare: see
+    /// [`serial`](crate::aspect::serial).
+    pub not_numbered: FxHashSet<u32>,
     /// The number of the type that the scan shows next.
     types: u32,
 }

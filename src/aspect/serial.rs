@@ -175,7 +175,7 @@ pub fn may_have_default_number(hierarchy: &Hierarchy, class: &str) -> bool {
             "java/lang/Enum" | "java/lang/Record" => return false,
             "java/lang/Object" => continue,
             "java/io/Serializable" | "java/io/Externalizable" => may = true,
-            _ => match hierarchy.supertypes.get(ty) {
+            _ => match hierarchy.above(ty) {
                 None => may = true,
                 Some(above) => {
                     let above = above.iter().map(|ty| &**ty);

@@ -18,6 +18,7 @@ use crate::aspect::bind::call::{Bound, Call, Proceed};
 use crate::aspect::bind::layers::{self, BODY, layers};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::serial::{FIELD, Said};
 use crate::bytes::{Cursor, modified_utf8, mutf8, put_uleb32};
 use crate::dex::bodies::debug_info;
 use crate::dex::bodies::inputs::Run;
@@ -31,10 +32,13 @@ use crate::dex::format::lookup;
 use crate::dex::format::order;
 use crate::dex::hooks::own::{Method, Needs, descriptor};
 use crate::dex::hooks::proceed::{Found, Runner, of_object};
-use crate::dex::ids::{self, Added, Ids, NewMembers, Wanted, WantedField, Wants, class_checksums};
+use crate::dex::ids::{
+    self, Added, Constant, Ids, NewMembers, Wanted, WantedField, Wants, class_checksums,
+};
 use crate::dex::lower::own::{InPlace, Made};
 use crate::dex::lower::own_frame::Names;
 use crate::dex::lower::registers::Width;
+use crate::dex::serial::{self, Serial};
 use crate::dex::weave::{self as parts, Scratch, Woven};
 use crate::dex::write::file as new_file;
 use crate::error::Result;
@@ -285,6 +289,9 @@ struct Outline<'p> {
     /// Debug info of what calls a hook, with names' old indices.
     lines: Lines,
     layers: Vec<Layer<'p>>,
+    /// The number for serialization that its class had and would lose: the body is one of the methods that the number follows from. The
+    /// first method of a class has it for all.
+    number: Option<i64>,
 }
 
 /// A hook, and the method that its `proceed` runs.
@@ -326,6 +333,7 @@ struct Splitting<'s, 'a, 'p> {
     /// Where the methods of each class begin among those of the file, up to the class asked for last.
     starts: Vec<u32>,
     classes: FxHashMap<u32, OfClass>,
+    serials: FxHashMap<u32, Serial>,
     outlines: Vec<Outline<'p>>,
     is_broken: bool,
 }
@@ -347,6 +355,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             first_type,
             starts,
             classes: FxHashMap::default(),
+            serials: FxHashMap::default(),
             outlines: Vec::new(),
             is_broken: false,
         })
@@ -393,10 +402,18 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             let member = class.methods.get(one.index as usize).copied();
             let member = member.ok_or_else(parts::another_file)?;
             let is_split = class.is_split;
-            let attempt = match is_split {
-                true => Err(Reason::AlreadyWoven.into()),
-                false => self.outline_of(number, member, one, bound),
+            let serial = self.serial(number, plan, one.ty)?;
+            let attempt = match serial {
+                _ if is_split => Err(Reason::AlreadyWoven.into()),
+                Some(serial) if serial.said == Said::Wrong => Err(Reason::SerialNumber.into()),
+                _ => self.outline_of(number, member, one, bound),
             };
+            let is_first = self.outlines.last().is_none_or(|last| last.class != number);
+            let own = serial.filter(|serial| is_first && serial.said == Said::Nothing);
+            let attempt = attempt.map(|outline| Outline {
+                number: own.map(|serial| serial.default),
+                ..outline
+            });
             match settle(attempt).map_err(|e| e.in_method(self.file.method_label(member.id)))? {
                 Ok(outline) => self.outlines.push(outline),
                 Err(reason) => {
@@ -405,6 +422,20 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             }
         }
         Ok(())
+    }
+
+    /// The number for serialization of a class, unless none is asked of it.
+    fn serial(&mut self, number: u32, plan: &Plan, ty: u32) -> Result<Option<Serial>> {
+        if plan.not_numbered.contains(&ty) {
+            return Ok(None);
+        }
+        if let Some(known) = self.serials.get(&number) {
+            return Ok(Some(*known));
+        }
+        let class = ClassDef::read(&self.file.classes[number as usize]);
+        let serial = serial::of(self.file, &class)?;
+        self.serials.insert(number, serial);
+        Ok(Some(serial))
     }
 
     fn outline_of(
@@ -489,6 +520,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             },
             lines,
             layers: outlined,
+            number: None,
         })
     }
 
@@ -561,9 +593,10 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
                 .methods
                 .iter()
                 .map(|(code, debug)| scratch.bodies().add(code, debug));
-            let own = outline.member.access & !flag::DECLARED_SYNCHRONIZED;
             let whole = places.next().unwrap_or(body);
-            of.changed.push((outline.planned.index, own, whole));
+            of.changed
+                .push((outline.planned.index, outline.member.access, whole));
+            of.constant = of.constant.or(made.constant);
             let places: Vec<u32> = places.collect();
             let last = made.targets.len() - 1;
             for (n, &id) in made.targets.iter().enumerate() {
@@ -648,6 +681,8 @@ struct Parts {
     /// What their objects run, the body last.
     targets: Vec<u32>,
     classes: Vec<ids::NewClass>,
+    /// See [`Outline::number`].
+    constant: Option<Constant>,
 }
 
 impl Outline<'_> {
@@ -689,6 +724,9 @@ impl Outline<'_> {
                 }
             }
         }
+        if self.number.is_some() {
+            fields.push([self.owner.clone(), FIELD.into(), b"J".to_vec()]);
+        }
     }
 
     fn parts(
@@ -702,6 +740,7 @@ impl Outline<'_> {
             methods: Vec::new(),
             targets: Vec::new(),
             classes: Vec::new(),
+            constant: None,
         };
         // Before the first of this kind comes the constructor of objects.
         let mut next = || {
@@ -747,6 +786,20 @@ impl Outline<'_> {
             parts.methods.push((code, debug));
             parts.targets.push(body);
         }
+        parts.constant = self.number.map(|value| {
+            let field = added.fields[*fields];
+            *fields += 1;
+            let own = flag::STATIC | flag::FINAL | flag::SYNTHETIC;
+            let seen = match self.is_interface {
+                true => flag::PUBLIC,
+                false => flag::PRIVATE,
+            };
+            Constant {
+                field,
+                access: own | seen,
+                value,
+            }
+        });
         Ok(parts)
     }
 }
@@ -763,7 +816,10 @@ fn room_for(file: &File<'_>, outlines: &[Outline<'_>], room: usize) -> usize {
         let taken = [
             (&mut methods, outline.layers.len() + 2 * proceeds().count()),
             (&mut types, proceeds().count()),
-            (&mut fields, proceeds().map(kept).sum()),
+            (
+                &mut fields,
+                proceeds().map(kept).sum::<usize>() + usize::from(outline.number.is_some()),
+            ),
         ];
         taken.into_iter().all(|(left, taken)| {
             let fits = *left >= taken;
@@ -1098,6 +1154,20 @@ mod tests {
                 "{flags:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_method_keeps_its_access_flags() {
+        let bare = |signature: &Signature| around(ASKS[1], signature, Bound::default(), None);
+        let split = woven(LIBRARY, Advice::default(), &bare).bytes.unwrap();
+        let new = methods(&split);
+        let mut locks = 0;
+        for (label, access) in methods(LIBRARY) {
+            let kept = new.iter().find(|(name, _)| *name == label);
+            assert_eq!(kept.map(|(_, access)| *access), Some(access), "{label}");
+            locks += usize::from(access & flag::DECLARED_SYNCHRONIZED != 0);
+        }
+        assert!(locks > 3, "{locks}");
     }
 
     #[test]

@@ -71,7 +71,15 @@ pub(crate) struct NewClass {
     pub code: Vec<u8>,
 }
 
-/// Other methods for a class of the file.
+/// A static field of type `long`, in new indices.
+#[derive(Clone, Copy)]
+pub(crate) struct Constant {
+    pub field: u32,
+    pub access: u32,
+    pub value: i64,
+}
+
+/// Other members for a class of the file.
 #[derive(Default)]
 pub(crate) struct NewMembers {
     /// The class's number.
@@ -80,6 +88,8 @@ pub(crate) struct NewMembers {
     pub added: Vec<PlacedMethod>,
     /// Methods that get other access flags and code, ascending: number in the class, access flags, where the code lies.
     pub changed: Vec<(u32, u32, u32)>,
+    /// A static field to be added.
+    pub constant: Option<Constant>,
 }
 
 /// Additions to a dex's tables.

@@ -11,6 +11,7 @@
 //! - `points`: what else methods do that hooks can be at: fields, new objects, exceptions, lines, locks
 //! - `scan`: methods as join points
 //! - `calls`: what methods call
+//! - `serial`: the number that Java's serialization computes of a class
 //! - `ids`: new rows of the tables, and what follows from them
 //! - `lower`: advice to instructions, one code item at a time
 //! - `hooks`: the methods that woven code calls
@@ -34,6 +35,7 @@ mod place;
 mod points;
 mod redirect;
 mod scan;
+mod serial;
 mod sites;
 #[cfg(test)]
 mod testing;

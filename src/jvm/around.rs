@@ -126,7 +126,8 @@ pub fn split(
     leave: &FxHashMap<u32, Reason>,
 ) -> Result<Split> {
     let mut splitting = Splitting::new(class, seats)?;
-    if !plan.has_no_serial_number {
+    // A class is planned by itself.
+    if !plan.not_numbered.contains(&0) {
         splitting.said = Some(serial::declared(class)?.said());
     }
     let mut split = Split {

@@ -3,10 +3,10 @@
 
     programs_dex.py [--everyday | --full | --everything] [--only NAME]...
 
-Names: rhino, jython; the first is run every day. dx makes a dex file of each one's jar, which is woven with every method;
+Names: rhino, jython, numbers; all but jython are run every day. dx makes a dex file of each one's jar, which is woven with every method;
 enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it. The same with own hooks in
 every method that take all there is (tests/programs/hooks): what they get at a method's end is what they got at its start. The same
-with a hook instead of each body, which runs it.
+with a hook instead of each body, which runs it. Classes keep the numbers by which serialization knows them.
 """
 
 import os
@@ -85,6 +85,9 @@ def compare(score, name, folder, library, arguments, at_least):
         score.check(f"{name}: the same output, {how}", good, f"{len(before.stdout)} characters, exit {after.returncode}")
         if not good:
             print(f"unwoven: {before.stdout[-600:]}{before.stderr[-900:]}\nwoven:   {after.stdout[-600:]}{after.stderr[-900:]}")
+    asks = asks_numbers(folder)
+    with_library = [jars[around], rest, runtime, folder / "same.jar", asks]
+    keeps_numbers(score, name, jar, f"{jar}{os.pathsep}{asks}", os.pathsep.join(map(str, with_library)))
     told = re.search(r"own hooks: (\d+) begun, (\d+) ended, (\d+) failed, (\d+) wrong", after.stderr)
     begun, ended, failed, wrong = map(int, told.groups()) if told else (0, 0, 0, 0)
     # `System.exit` never returns.
@@ -107,7 +110,49 @@ def jython(score, folder):
     compare(score, "jython", folder, "jython:jython:2.1", arguments, 10_000)
 
 
-EVERY = {f.__name__: f for f in (rhino, jython)}
+def numbers(score, folder):
+    """What serialization knows classes by: a hook instead of each body changes no number and no other constant."""
+    java, weave = oldest_jdk() / "bin" / "java", weave_binary()
+    plain, dex, woven = folder / "app.jar", folder / "app.dex", folder / "woven.dex"
+    run([java.with_name("jar"), "--create", "--file", plain, "-C", asks_numbers(folder), "."])
+    check_dex.to_dex(plain, dex)
+    check_corpora.library(folder, "Same")
+    check_dex.to_dex(folder / "same.jar", folder / "same.dex")
+    rules = folder / "around.toml"
+    rules.write_text("\n".join(changing.around("same.dex")))
+    told = run([weave, "-v", "--rules", rules, dex, woven])
+    score.check("numbers: a method that cannot be woven so is told", "its default number would change" in told.stdout + told.stderr)
+    after = check_dex.class_path(score, "numbers", woven, folder / "same.jar")
+    fields, same = keeps_numbers(score, "numbers", plain, plain, after)
+    needless = fields & {f"app.Numbers${name}" for name in ("Stated", "Wrong", "Color", "Plain")}
+    score.check("numbers: who needs no field has none", not needless, needless)
+    score.check("numbers: constants keep their values", same)
+
+
+def asks_numbers(folder):
+    """The program that tells what serialization knows the classes of a jar by."""
+    javac, classes = oldest_jdk() / "bin" / "javac", fresh(folder / "numbers")
+    run([javac, "--release", "8", "-Xlint:-options", "-d", classes, PROGRAMS / "serials/app/Numbers.java"])
+    return classes
+
+
+def keeps_numbers(score, name, jar, before, after):
+    """Judges the numbers of a jar's classes on two class paths, the second translated: the classes that have a field for it then, and
+    whether the program says the same of its own."""
+    def told(path):
+        ran = run([oldest_jdk() / "bin" / "java", "-Xverify:all", "-Xss64m", "-cp", path, "app.Numbers", jar], env=environment("off"))
+        first, *lines = ran.stdout.splitlines()
+        return first, {line.split()[0]: line.split()[1:] for line in lines}
+
+    (first, had), (second, has) = told(before), told(after)
+    # enjarify leaves out of a class some of what its number follows from: only one that is written down stays.
+    fields = {ty for ty, (_, field) in has.items() if field == "true" and had[ty][1] == "false"}
+    changed = {ty: (had[ty], has[ty]) for ty in fields if had[ty][0] != has[ty][0]}
+    score.check(f"{name}: classes keep the numbers that serialization computes", not changed and len(fields) >= 4, changed or f"{len(fields)} classes")
+    return fields, first == second
+
+
+EVERY = {f.__name__: f for f in (rhino, jython, numbers)}
 SLOW = {"jython"}
 
 

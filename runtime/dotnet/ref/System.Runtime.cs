@@ -228,6 +228,12 @@ namespace System
         public static long Max(long a, long b) { throw null; }
     }
 
+    public class Uri
+    {
+        private Uri() { }
+        public string OriginalString { get { throw null; } }
+    }
+
     public sealed class Version
     {
         public int Major { get { throw null; } }

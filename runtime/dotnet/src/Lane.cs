@@ -620,18 +620,8 @@ namespace Weave.Runtime
             }
             else
             {
-                long error = LastError.Get();
-                try
-                {
-                    // What is masked may go on behind the limit.
-                    text = hides ? Texts.Units(v, limit + Mask.Window) : null;
-                    text = text ?? Texts.Of(v, hides ? limit + Mask.Window : limit);
-                }
-                catch (Exception) // a collection that another thread changes
-                {
-                    text = v.GetType().ToString();
-                }
-                LastError.Set(error);
+                // What is masked may go on behind the limit.
+                text = Shown(v, hides ? limit + Mask.Window : limit, hides);
                 first |= Format.Other;
             }
             if (hides)
@@ -789,6 +779,27 @@ namespace Weave.Runtime
                 word = word << 16 | text[i];
             }
             return word;
+        }
+
+        /// <summary>An object as a text. What is woven is not recorded meanwhile: it may be the framework's collection that is asked.</summary>
+        private static string Shown(object v, int limit, bool hides)
+        {
+            long error = LastError.Get();
+            Lane lane = Recorder.Mute();
+            try
+            {
+                string text = hides ? Texts.Units(v, limit) : null;
+                return text ?? Texts.Of(v, limit);
+            }
+            catch (Exception) // a collection that another thread changes
+            {
+                return v.GetType().ToString();
+            }
+            finally
+            {
+                Recorder.Restore(lane);
+                LastError.Set(error);
+            }
         }
 
         /// <summary>What an object says of itself; null if it throws. What is woven is not recorded meanwhile.</summary>

@@ -121,16 +121,24 @@ namespace Weave.Runtime
                 case "System.Boolean":
                     return (bool)v ? "true" : "false";
                 case "System.Char":
-                case "System.Uri":
                 case "System.Version":
                 case "System.RuntimeType":
                     return v.ToString();
+                case "System.Uri":
+                    return Given(v);
                 case "System.Text.StringBuilder":
                     var builder = (StringBuilder)v;
                     return builder.ToString(0, builder.Length <= limit ? builder.Length : limit + 1);
                 default:
                     return null;
             }
+        }
+
+        /// <summary>What a URI was made of. Its <c>ToString</c> parses, and fails where a method of its own is under way: the framework may be woven.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static string Given(object v)
+        {
+            return ((Uri)v).OriginalString;
         }
     }
 }

@@ -1800,6 +1800,18 @@ public static class Programs
         }
     }
 
+    /// <summary>A collection of the framework's whose own method records it.</summary>
+    private static void WovenCollection()
+    {
+        for (int i = 0; i < 2; i++)
+        {
+            object v = i == 0 ? (object)new System.Collections.Woven { 1, 2, 3 } : new Uri("http://a.example");
+            Values.Value(v, 0, 128, null, 5);
+            Hooks.Enter(5);
+            Hooks.Exit(5);
+        }
+    }
+
     /// <summary>Aborts threads again and again, where the host can do that.</summary>
     private static void Aborts()
     {
@@ -1827,5 +1839,23 @@ public static class Programs
             t.Join();
         }
         Calls(1000);
+    }
+}
+
+namespace System.Collections
+{
+    /// <summary>As the framework's collections are when they are woven.</summary>
+    internal sealed class Woven : ArrayList
+    {
+        public override int Count
+        {
+            get
+            {
+                Weave.Runtime.Values.Value(this, 0, 128, null, 6);
+                Weave.Runtime.Hooks.Enter(6);
+                Weave.Runtime.Hooks.Exit(6);
+                return base.Count;
+            }
+        }
     }
 }

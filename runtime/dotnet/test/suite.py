@@ -1040,6 +1040,15 @@ def test_values(folder):
     equal((0, 0), (t.lost, t.failures), "nothing lost")
 
 
+def test_woven_collections(folder):
+    """What a value's text is asked of may be woven, and record values itself."""
+    t = run(folder, "WovenCollection")
+    t.all_balanced()
+    values = [(call.id, [value.value for value in recorded]) for call, recorded in t.named("main").valued() if recorded]
+    # A URI is what it was made of.
+    equal([(5, ["System.Collections.Woven(3)"]), (5, ["http://a.example"])], values, "values")
+
+
 def test_aborts(folder):
     if not MONO:
         raise NotRun("CoreCLR aborts no thread")

@@ -16,6 +16,7 @@ pub(crate) mod flag {
     pub const BRIDGE: u32 = 0x40;
     /// Of a method.
     pub const VARARGS: u32 = 0x80;
+    pub const NATIVE: u32 = 0x100;
     pub const INTERFACE: u32 = 0x200;
     pub const ABSTRACT: u32 = 0x400;
     pub const STRICT: u32 = 0x800;

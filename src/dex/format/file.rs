@@ -100,6 +100,18 @@ impl<'a> Dex<'a> {
     pub fn versions(&self) -> impl Iterator<Item = u8> + '_ {
         self.files.iter().map(|f| f.version)
     }
+
+    /// The name of a type, by its number among those of all files, as the JVM spells it.
+    pub fn type_name(&self, ty: u32) -> Result<Cow<'a, str>> {
+        let mut number = ty as usize;
+        for file in &self.files {
+            match file.classes.get(number) {
+                Some(row) => return file.type_name(u32_at(row, 0)),
+                None => number -= file.classes.len(),
+            }
+        }
+        Err(Error::malformed(0, format!("there is no type {ty}")))
+    }
 }
 
 /// The version that a header's first 8 bytes say.

@@ -3,10 +3,10 @@
 //! Each is gathered from what refers to it, laid out from 0, and written once its place is known.
 
 use crate::bytes::{Cursor, u32_at};
-use crate::dex::format::class::ClassDef;
+use crate::dex::format::class::{Budget, ClassDef, fields_of, flag};
 use crate::dex::format::file::File;
 use crate::dex::format::remap::new_index;
-use crate::dex::ids::Ids;
+use crate::dex::ids::{Constant, Ids};
 use crate::dex::write::values;
 use crate::error::{Error, Result};
 
@@ -100,8 +100,15 @@ pub(crate) struct Data {
     pub sets: Items,
     pub annotations: Items,
     pub annotation_bytes: Vec<u8>,
-    pub arrays: Items,
-    pub array_bytes: Vec<u8>,
+    pub arrays: Arrays,
+}
+
+/// The encoded arrays: values of static fields, and what call sites have.
+pub(crate) struct Arrays {
+    pub items: Items,
+    /// Where those of classes with one more static field lie, from the section's start, by a class's number; ascending.
+    pub new: Vec<(u32, u32)>,
+    pub bytes: Vec<u8>,
 }
 
 /// Where sections start, for those that are referred to from [`Data`].
@@ -222,16 +229,7 @@ impl Data {
             let end = values::annotation(file.bytes, at, &ids.remap, &mut annotation_bytes)?;
             Ok((end, annotation_bytes.len() - start))
         })?;
-        let all = classes().map(|c| c.static_values);
-        let all = all
-            .chain(file.call_sites.iter().map(|row| u32_at(row, 0)))
-            .collect();
-        let mut array_bytes = Vec::new();
-        let arrays = Items::gather("encoded arrays", all).lay_out(1, |at| {
-            let start = array_bytes.len();
-            let end = values::array(file.bytes, at, &ids.remap, &mut array_bytes)?;
-            Ok((end, array_bytes.len() - start))
-        })?;
+        let arrays = Arrays::gather(file, ids)?;
         Ok(Data {
             type_lists,
             new_type_lists,
@@ -242,7 +240,6 @@ impl Data {
             annotations,
             annotation_bytes,
             arrays,
-            array_bytes,
         })
     }
 
@@ -347,6 +344,71 @@ impl Data {
         }
         Ok(())
     }
+}
+
+impl Arrays {
+    fn gather(file: &File<'_>, ids: &Ids) -> Result<Arrays> {
+        let classes = file.classes.iter().map(ClassDef::read);
+        let constants = || (ids.members.iter()).filter_map(|of| Some((of.class, of.constant?)));
+        let mut replaced = constants().map(|(class, _)| class).peekable();
+        let all = (0..)
+            .zip(classes)
+            .map(|(number, class)| match replaced.next_if_eq(&number) {
+                Some(_) => 0,
+                None => class.static_values,
+            });
+        let all = all
+            .chain(file.call_sites.iter().map(|row| u32_at(row, 0)))
+            .collect();
+        let mut bytes = Vec::new();
+        let mut items = Items::gather("encoded arrays", all).lay_out(1, |at| {
+            let start = bytes.len();
+            let end = values::array(file.bytes, at, &ids.remap, &mut bytes)?;
+            Ok((end, bytes.len() - start))
+        })?;
+        let mut new = Vec::new();
+        let mut budget = Budget::new(file, "encoded arrays");
+        for (number, constant) in constants() {
+            new.push((number, bytes.len() as u32));
+            let class = ClassDef::read(&file.classes[number as usize]);
+            let before = before(file, ids, &class, constant)?;
+            let at = class.static_values;
+            let value = (&before[..], constant.value);
+            let len = values::array_with(file.bytes, at, &ids.remap, value, &mut bytes)?;
+            budget.spend(at as usize, len)?;
+        }
+        items.size = bytes.len();
+        Ok(Arrays { items, new, bytes })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.items.len() + self.new.len()
+    }
+}
+
+/// The descriptors of the static fields of a class in front of one that it gets.
+fn before<'a>(
+    file: &File<'a>,
+    ids: &Ids,
+    class: &ClassDef,
+    constant: Constant,
+) -> Result<Vec<&'a [u8]>> {
+    let mut statics = Vec::new();
+    if class.data != 0 {
+        fields_of(file, class.data, |field, access| {
+            if access & flag::STATIC != 0 {
+                statics.push(field);
+            }
+        })?;
+    }
+    let mut before = Vec::new();
+    for field in statics {
+        if new_index(&ids.remap.fields, field, class.data as usize)? < constant.field {
+            before.push(file.descriptor(file.field(field)?.1)?);
+        }
+    }
+    Ok(before)
 }
 
 /// Appends a 32-bit number.

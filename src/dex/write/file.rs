@@ -5,7 +5,7 @@ use crate::dex::bodies::Bodies;
 use crate::dex::format::class::{Budget, ClassDef, Members};
 use crate::dex::format::file::{File, HEADER, HEADER_41, NO_INDEX, kind, string_data};
 use crate::dex::format::remap::new_index;
-use crate::dex::ids::{Ids, Inserted, PlacedMethod};
+use crate::dex::ids::{Ids, Inserted, NewMembers, PlacedMethod};
 use crate::dex::write::data::{Bases, Data, put};
 use crate::error::{Error, Kind, Result};
 use sha1::{Digest, Sha1};
@@ -284,7 +284,7 @@ impl Sources<'_, '_> {
                 let old = classes.filter(|class| class.data != 0).count();
                 old + self.ids.classes.len()
             }
-            kind::ENCODED_ARRAY => self.data.arrays.len(),
+            kind::ENCODED_ARRAY => self.data.arrays.count(),
             kind::ANNOTATION_SET => self.data.sets.len(),
             kind::ANNOTATION_SET_REF_LIST => self.data.ref_lists.len(),
             kind::ANNOTATIONS_DIRECTORY => self.data.directories.len(),
@@ -302,7 +302,7 @@ impl Sources<'_, '_> {
             kind::STRING_DATA => self.strings.size,
             kind::ANNOTATION => self.data.annotations.size,
             kind::CLASS_DATA => self.class_data.len(),
-            kind::ENCODED_ARRAY => self.data.arrays.size,
+            kind::ENCODED_ARRAY => self.data.arrays.items.size,
             kind::ANNOTATION_SET => self.data.sets.size,
             kind::ANNOTATION_SET_REF_LIST => self.data.ref_lists.size,
             kind::ANNOTATIONS_DIRECTORY => self.data.directories.size,
@@ -354,7 +354,7 @@ impl Sources<'_, '_> {
             *place = self.class_data.len() as u32;
             let changes = changes.next_if(|changes| changes.class == number);
             let mut members = Members::read(self.file, class.data)?;
-            self.put_head(&members, changes.map_or(0, |changes| changes.added.len()))?;
+            self.put_head(&members, changes)?;
             let mut changed = changes.map_or(&[][..], |c| &c.changed).iter().peekable();
             methods.iter_mut().for_each(Vec::clear);
             let mut index = 0;
@@ -411,32 +411,43 @@ impl Sources<'_, '_> {
         Ok(())
     }
 
-    /// Appends the beginning of a class data item, with so many more direct methods.
-    fn put_head(&mut self, members: &Members<'_>, added: usize) -> Result<()> {
+    /// Appends the beginning of a class data item, with the fields that it has and gets, and the count of its methods.
+    fn put_head(&mut self, members: &Members<'_>, changes: Option<&NewMembers>) -> Result<()> {
         let head = &self.file.bytes[members.head.clone()];
-        if added == 0 && self.ids.fields.is_empty() {
+        if changes.is_none() && self.ids.fields.is_empty() {
             self.class_data.extend_from_slice(head);
             return Ok(());
         }
+        let added = changes.map_or(0, |changes| changes.added.len() as u32);
+        let constant = changes.and_then(|changes| changes.constant);
         let mut cursor = Cursor::at(self.file.bytes, members.start);
         let mut counts = [0; 4];
         for count in &mut counts {
             *count = cursor.uleb32()?;
         }
         let [statics, instances, direct, virtuals] = counts;
-        for count in [statics, instances, direct + added as u32, virtuals] {
+        let new_statics = statics + u32::from(constant.is_some());
+        for count in [new_statics, instances, direct + added, virtuals] {
             put_uleb32(&mut self.class_data, count);
         }
-        for count in [statics, instances] {
+        let new = constant.map(|constant| (constant.field, constant.access));
+        for (count, mut new) in [(statics, new), (instances, None)] {
             let (mut old, mut last) = (0u32, 0);
+            let mut put = |(index, access): (u32, u32)| {
+                put_uleb32(&mut self.class_data, index - last);
+                put_uleb32(&mut self.class_data, access);
+                last = index;
+            };
             for _ in 0..count {
                 let at = cursor.position();
                 old = old.saturating_add(cursor.uleb32()?);
-                let new = new_index(&self.ids.remap.fields, old, at)?;
-                put_uleb32(&mut self.class_data, new - last);
-                last = new;
-                put_uleb32(&mut self.class_data, cursor.uleb32()?);
+                let index = new_index(&self.ids.remap.fields, old, at)?;
+                new.take_if(|new| new.0 < index)
+                    .into_iter()
+                    .for_each(&mut put);
+                put((index, cursor.uleb32()?));
             }
+            new.into_iter().for_each(&mut put);
         }
         Ok(())
     }
@@ -474,7 +485,7 @@ impl Sources<'_, '_> {
                 kind::STRING_DATA => self.write_strings(&mut string_ids, out)?,
                 kind::ANNOTATION => out.extend_from_slice(&self.data.annotation_bytes),
                 kind::CLASS_DATA => out.extend_from_slice(&self.class_data),
-                kind::ENCODED_ARRAY => out.extend_from_slice(&self.data.array_bytes),
+                kind::ENCODED_ARRAY => out.extend_from_slice(&self.data.arrays.bytes),
                 kind::ANNOTATION_SET => self.data.write_sets(self.file, bases, out)?,
                 kind::ANNOTATION_SET_REF_LIST => {
                     self.data.write_ref_lists(self.file, bases, out)?;
@@ -582,7 +593,13 @@ impl Sources<'_, '_> {
         self.write_classes(places, out)?;
         let arrays = places.offset(kind::ENCODED_ARRAY);
         for row in file.call_sites {
-            put(out, self.data.arrays.get(u32_at(row, 0), arrays, &mut hint));
+            put(
+                out,
+                self.data
+                    .arrays
+                    .items
+                    .get(u32_at(row, 0), arrays, &mut hint),
+            );
         }
         for row in file.method_handles {
             // Types 0 to 3 are about fields, the others about methods.
@@ -612,7 +629,8 @@ impl Sources<'_, '_> {
         ]
         .map(|kind| places.offset(kind));
         let (mut list, mut directory, mut array) = (0, 0, 0);
-        for (row, &at) in file.classes.iter().zip(&self.class_data_at) {
+        let mut new_arrays = data.arrays.new.iter().peekable();
+        for ((number, row), &at) in (0..).zip(file.classes).zip(&self.class_data_at) {
             let class = ClassDef::read(row);
             put(out, new_index(&remap.types, class.ty, file.start)?);
             put(out, class.access);
@@ -631,10 +649,14 @@ impl Sources<'_, '_> {
                     at => class_data + at,
                 },
             );
-            put(
-                out,
-                data.arrays.get(class.static_values, arrays, &mut array),
-            );
+            let values = match new_arrays.next_if(|(class, _)| *class == number) {
+                Some((_, at)) => arrays + at,
+                None => data
+                    .arrays
+                    .items
+                    .get(class.static_values, arrays, &mut array),
+            };
+            put(out, values);
         }
         let new = self.new_class_data.iter().zip(&data.new_interfaces);
         for (class, (data, interfaces)) in self.ids.classes.iter().zip(new) {

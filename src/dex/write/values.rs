@@ -50,6 +50,55 @@ pub(crate) fn array(bytes: &[u8], at: usize, remap: &Remap, out: &mut Vec<u8>) -
     Ok(rewriter.finish())
 }
 
+/// Writes the `encoded_array` of a class's static fields with one field more, a `long`: the array at an offset with new indices, or one
+/// without values at 0. `before` has the descriptors of the fields in front. Returns how many bytes the array took.
+///
+/// Fields behind an array's end are zero (`class_def_item`: `static_values_off`).
+pub(crate) fn array_with(
+    bytes: &[u8],
+    at: u32,
+    remap: &Remap,
+    (before, number): (&[&[u8]], i64),
+    out: &mut Vec<u8>,
+) -> Result<usize> {
+    let mut cursor = Cursor::at(bytes, at as usize);
+    let count = match at {
+        0 => 0,
+        _ => cursor.uleb32()? as usize,
+    };
+    let had = count.min(before.len());
+    put_uleb32(out, (count.max(before.len()) as u32).saturating_add(1));
+    let mut rewriter = Rewriter::new(bytes, cursor.position(), remap, out);
+    for _ in 0..had {
+        rewriter.value(DEPTH)?;
+    }
+    rewriter.copy_to(rewriter.cursor.position());
+    for descriptor in &before[had..] {
+        rewriter.out.extend_from_slice(zero(descriptor));
+    }
+    rewriter.out.push(7 << 5 | value::LONG);
+    rewriter.out.extend_from_slice(&number.to_le_bytes());
+    for _ in had..count {
+        rewriter.value(DEPTH)?;
+    }
+    Ok(rewriter.finish() - at as usize)
+}
+
+/// The zero of a field's type, as an `encoded_value`.
+fn zero(descriptor: &[u8]) -> &'static [u8] {
+    match descriptor.first() {
+        Some(b'Z') => &[value::BOOLEAN],
+        Some(b'B') => &[value::BYTE, 0],
+        Some(b'S') => &[value::SHORT, 0],
+        Some(b'C') => &[value::CHAR, 0],
+        Some(b'I') => &[value::INT, 0],
+        Some(b'J') => &[value::LONG, 0],
+        Some(b'F') => &[value::FLOAT, 0],
+        Some(b'D') => &[value::DOUBLE, 0],
+        _ => &[value::NULL],
+    }
+}
+
 /// Writes the `annotation_item` at an offset with new indices; returns where it ends.
 pub(crate) fn annotation(
     bytes: &[u8],
@@ -171,5 +220,39 @@ impl<'a, 'r, 'o> Rewriter<'a, 'r, 'o> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The array with a `long` behind fields of these types: its values in hexadecimal digits, and what it took of the old one.
+    fn with(old: &[u8], before: &[&[u8]]) -> (String, usize) {
+        let remap = Remap::identity([0; 5]);
+        let bytes = [&[0xff], old].concat();
+        let at = u32::from(!old.is_empty());
+        let mut out = Vec::new();
+        let took = array_with(&bytes, at, &remap, (before, -2), &mut out).unwrap();
+        let digits: Vec<String> = out.iter().map(|b| format!("{b:02x}")).collect();
+        (digits.join(" "), took)
+    }
+
+    #[test]
+    fn a_field_more_gets_its_place_among_values() {
+        const NUMBER: &str = "e6 fe ff ff ff ff ff ff ff";
+        assert_eq!(with(&[], &[]), (format!("01 {NUMBER}"), 0));
+        // An int 7 and `true`, with the new field in front, between, behind, and behind what the array lacks.
+        let old = [2, value::INT, 7, 1 << 5 | value::BOOLEAN];
+        let all: [&[u8]; 5] = [b"I", b"Z", b"J", b"Ljava/lang/String;", b"Z"];
+        let expected = [
+            (0, format!("03 {NUMBER} 04 07 3f")),
+            (1, format!("03 04 07 {NUMBER} 3f")),
+            (2, format!("03 04 07 3f {NUMBER}")),
+            (5, format!("06 04 07 3f 06 00 1e 1f {NUMBER}")),
+        ];
+        for (before, text) in expected {
+            assert_eq!(with(&old, &all[..before]), (text, old.len()));
+        }
     }
 }

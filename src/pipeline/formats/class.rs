@@ -69,7 +69,9 @@ pub(crate) fn plan_class<'a>(
     let mut plan = plan(cx, matcher, &base_of, scanned, scan)?;
     leave_unseen(cx, &class, &mut plan, unseen)?;
     leave_hidden(cx, &class, &mut plan)?;
-    plan.has_no_serial_number = !may_have_default_number(cx.hierarchy, &name);
+    if !may_have_default_number(cx.hierarchy, &name) {
+        plan.not_numbered.insert(0);
+    }
     let is_touched = !plan.is_empty() || !plan.matched.is_empty();
     Ok(is_touched.then_some(PlannedClass {
         class,

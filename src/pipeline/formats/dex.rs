@@ -4,6 +4,7 @@ use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::ArtifactMatcher;
+use crate::aspect::serial::may_have_default_number;
 use crate::aspect::woven::WovenType;
 use crate::dex;
 use crate::error::{Error, Result};
@@ -122,6 +123,7 @@ impl<'f> PlannedDex<'f> {
                 planned.id = base + first[planned.ty as usize] + planned.index;
             }
         }
+        not_numbered(cx, &dex, &mut plan).map_err(Failed::Weave)?;
         let is_touched = !plan.is_empty() || !plan.matched.is_empty();
         Ok(is_touched.then_some(PlannedDex { dex, plan }))
     }
@@ -180,6 +182,20 @@ impl<'f> PlannedDex<'f> {
             types,
         }))
     }
+}
+
+/// Notes the types whose number for serialization cannot change with their bodies.
+fn not_numbered(cx: &Context<'_>, dex: &dex::Dex<'_>, plan: &mut Plan) -> Result<()> {
+    if !plan.has_around() {
+        return Ok(());
+    }
+    for of_type in plan.methods.chunk_by(|a, b| a.ty == b.ty) {
+        let ty = of_type[0].ty;
+        if !may_have_default_number(cx.hierarchy, &dex.type_name(ty)?) {
+            plan.not_numbered.insert(ty);
+        }
+    }
+    Ok(())
 }
 
 /// The file with the planned calls redirected, if any can be; else they leave the plan. Methods that are called instead, and
