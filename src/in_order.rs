@@ -8,7 +8,7 @@ use std::sync::Mutex;
 /// takes those that wait for it.
 pub(crate) struct InOrder<T, S, F> {
     arrived: Mutex<Arrived<T>>,
-    /// What became of those that were taken, up to the first error.
+    /// The results of those that were taken, up to the first error.
     taken: Mutex<Result<S>>,
     take: F,
 }

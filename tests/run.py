@@ -282,7 +282,7 @@ class Run:
 
 
 def run_all(tests, args, scope):
-    """Runs the tests; answers what became of each: a Run, or the name of what it waited for in vain."""
+    """Runs the tests; answers by name how each ended: a Run, or the name of what it waited for in vain."""
     done, running, waiting = {}, [], sorted(tests, key=urgency)
     names = {test.name for test in tests}
     before = {test.name: first(test, names) for test in tests}

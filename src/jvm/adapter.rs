@@ -6,7 +6,7 @@
 //!     H: ldc name; invokestatic Guard.failed; [busy[0] = false]; zero; xreturn
 //! ```
 //!
-//! In the place of the hook's call a chain has those of its links, each with a look for null in front of it:
+//! Instead of the hook's call a chain has those of its links, each behind a test for null:
 //!
 //! ```text
 //!     S: [aload; ifnull Z; aload; invokevirtual link; [astore]]..; [busy[0] = false]; xreturn

@@ -40,7 +40,7 @@ import java.util.*;
 import java.util.function.*;
 import javax.annotation.processing.Processor;
 import javax.tools.JavaCompiler.CompilationTask;
-/** Compiles, and says nothing of what came of which source: builds that use it say `incremental = false`. */
+/** Compiles, and does not say which class comes from which source: builds that use it say `incremental = false`. */
 public class IncrementalCompileTask implements CompilationTask {
     private final CompilationTask task;
     public IncrementalCompileTask(CompilationTask task, Function<java.io.File, Optional<String>> relativize, Consumer<String> backup,

@@ -137,7 +137,7 @@ class Hosts:
         os.mkfifo(run_folder / "pipe")
         program = Program(self.woven, run_folder / "pipe")
         program.rounds(FEW)
-        err = self.lives("a pipe in the place of the trace", program, FEW)
+        err = self.lives("a pipe instead of the trace", program, FEW)
         self.score.check(f"{self.name}: it is told", "not a regular file" in err)
 
     def requests(self):

@@ -59,7 +59,7 @@ def advice(score, folder):
 
 
 def verdicts(home, jars, out, selected, env):
-    """What became of each test."""
+    """The outcome of each test."""
     run([home / "bin" / "java", "-Xmx2g", "-cp", class_path(sorted(jars.glob("*.jar"))), "org.junit.platform.console.ConsoleLauncher", "execute",
          "--details=none", "--disable-banner", "--reports-dir", fresh(out), *selected], check=False, env=env, cwd=out)
     found = {}

@@ -129,7 +129,7 @@ class Run:
         return found[0] if found else self.root / f"no {name}.dll"
 
     def verdicts(self, *more):
-        """What became of each test: by name, the outcomes of all that have it."""
+        """The outcomes of each test by name: of all that have it."""
         out, traces = lib.fresh(self.shop.folder.parent / "results" / self.which), lib.fresh(self.traces)
         self.shop.run("test", self.project, *BUILD, "--no-build", "--logger", "trx;LogFileName=all.trx", "--results-directory", out, *more,
                       WEAVE_TRACE=traces / "%p.wtrace", WEAVE_TRACE_LIMIT="64m")

@@ -8,7 +8,7 @@ namespace Weave.Runtime
 {
     /// <summary>
     /// What is switched while the program runs: what <c>weave control</c> asks for lies in a file beside the trace, which the
-    /// supplier's thread looks at. What came of it goes into the trace, in chunks that stay.
+    /// supplier's thread looks at. What it switched goes into the trace, in chunks that stay.
     /// </summary>
     internal sealed unsafe class Control : Companion
     {

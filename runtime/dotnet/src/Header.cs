@@ -114,7 +114,7 @@ namespace Weave.Runtime
         /// <summary>It has taken this one.</summary>
         internal void SetRequest(uint number)
         {
-            Volatile.Write(ref *(int*)(bytes + RequestAt), (int)number); // who sees it sees what came of it
+            Volatile.Write(ref *(int*)(bytes + RequestAt), (int)number); // who sees the number sees what the request switched
         }
 
         internal void SetFlag(int flag, bool on)

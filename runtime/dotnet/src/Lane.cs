@@ -39,11 +39,11 @@ namespace Weave.Runtime
         private const int Batch = 1024;
         /// <summary>A thread takes so many numbers of logical calls at once.</summary>
         private const int Numbers = 1024;
-        /// <summary>In the place of what a LOGICAL escape says: no such escape; a SAMPLED one.</summary>
+        /// <summary>Instead of the flags of a LOGICAL escape: no such escape; a SAMPLED one.</summary>
         private const int Plain = -1;
         private const int Weighed = -2;
 
-        /// <summary>In the place of a weight: no sampled call is open; one is that was not taken.</summary>
+        /// <summary>Instead of a weight: no sampled call is open; one is open that was not taken.</summary>
         internal const int NoTree = 0;
         internal const int PassedTree = -1;
         /// <summary>Bits of a tree where it is kept, as 1 more.</summary>

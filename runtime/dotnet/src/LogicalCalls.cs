@@ -8,7 +8,7 @@ namespace Weave.Runtime
     /// The hooks of calls that run in pieces. The state machine's field is all they know: 0, no call yet; -1, the call
     /// has ended, or is not recorded; else the call's number, whether it has run, and whether it runs now. Of one that is
     /// sampled it also has for how many calls it stands: each of its pieces decides about the calls below it. One that was
-    /// not taken stands for none. In the place of a number it has the tree that its thread was in before the piece that runs.
+    /// not taken stands for none. Instead of a number it has the tree that its thread was in before the piece that runs.
     /// </summary>
     [DebuggerStepThrough]
     internal static class LogicalCalls

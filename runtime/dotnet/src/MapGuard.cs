@@ -6,7 +6,7 @@ namespace Weave.Runtime
 {
     /// <summary>
     /// Who cuts a mapped file off takes its pages away. The next access raises SIGBUS, which ends a .NET process. Here a handler for that
-    /// signal puts an empty page in the place of the missing one, so that the thread goes on. It looks at faults in registered maps
+    /// signal replaces the missing page by an empty one, so that the thread goes on. It looks at faults in registered maps
     /// alone; all others go to the handler that was there before. A thread in managed code cannot run managed code for a signal, so
     /// the handler is machine code. It makes one system call and touches no lock. Linux on x86-64 and ARM64 has it.
     /// </summary>

@@ -104,7 +104,7 @@ namespace Weave.Runtime
             return masks;
         }
 
-        /// <summary>A part of an expression: units, or others in a row, in the place of each other, or again and again.</summary>
+        /// <summary>A part of an expression: units, or other parts: in a row, as alternatives, or repeated.</summary>
         private sealed class Part
         {
             internal bool[] Units;

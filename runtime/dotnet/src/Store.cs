@@ -5,7 +5,7 @@ using System.Threading;
 
 namespace Weave.Runtime
 {
-    /// <summary>What came of taking a chunk.</summary>
+    /// <summary>The result of taking a chunk.</summary>
     internal enum Taken
     {
         Chunk,

@@ -496,7 +496,7 @@ impl Bound {
         Box::new(own.chain([&around.call]).chain(inner))
     }
 
-    /// Whether a hook of this name runs in the place of the body.
+    /// Whether a hook of this name replaces the body.
     pub fn runs_around(&self, method: &str) -> bool {
         let mut around = self.layers().filter_map(|layer| layer.around.as_ref());
         around.any(|around| *around.call.hook.name == *method)

@@ -235,7 +235,7 @@ struct Came {
 /// The bit for "some method is woven"; the lowest bits are [`REASONS`] by position.
 const WOVEN: u32 = 1 << 31;
 
-/// The bit for "some method has the hook in the place of its body".
+/// The bit for "some method has the hook instead of its body".
 const AROUND: u32 = 1 << 30;
 
 /// The reasons for which a pointcut leaves a method out.
@@ -679,7 +679,7 @@ impl Matched {
         self.note(aspect as usize, WOVEN);
     }
 
-    /// Notes that an aspect has put its hook in the place of a body.
+    /// Notes that an aspect's hook has replaced a body.
     pub fn note_around(&mut self, aspect: u32) {
         self.note(aspect as usize, AROUND);
     }

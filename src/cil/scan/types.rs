@@ -71,7 +71,7 @@ pub(crate) fn signature(image: &Image<'_>, method: u32, blob: u32) -> Option<Sig
 
 /// A type whose member an instruction names.
 pub(super) struct Accessed {
-    /// As the method has it that has the instruction.
+    /// As the method of the instruction names it.
     pub ty: Ty,
     /// Whether it is a struct; none where only its assembly says so.
     pub is_value: Option<bool>,

@@ -30,7 +30,7 @@ pub struct Splicer<'a, W: Write> {
     rule: Option<fn(&[u8]) -> usize>,
 }
 
-/// What became of a member of the archive.
+/// What a member of the archive is replaced by.
 enum Written {
     Dropped,
     At(u64),

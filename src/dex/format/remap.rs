@@ -1,4 +1,4 @@
-//! What became of the indexes of a dex file's tables when ids were added.
+//! The new indexes of a dex file's tables after ids were added.
 
 use crate::error::{Error, Result};
 

@@ -226,7 +226,7 @@ struct Walk<'a, 'j, 'o, W: Write> {
     wove: bool,
     signed_inside: Vec<SignedInside>,
     dex_library: DexLibrary,
-    /// What became of the numbers in the dex files that changed, if a profile asks for them.
+    /// The new numbers in the dex files that changed, if a profile asks for them.
     renumbered: Vec<Renumbered>,
     /// The classes that are made for its classes, by their paths.
     generated: BTreeMap<String, MadeClass>,
@@ -846,7 +846,7 @@ fn weave_task(
 }
 
 impl<T> MaybeClass<T> {
-    /// The next phase of what a rule has something to say about.
+    /// The next phase of what a rule means.
     fn and_then<U>(self, next: impl FnOnce(T) -> MaybeClass<U>) -> MaybeClass<U> {
         match self {
             MaybeClass::Untouched => MaybeClass::Untouched,

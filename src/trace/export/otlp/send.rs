@@ -352,7 +352,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What became of the requests.
+/// How the requests ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Requests that the Collector answered.
@@ -463,7 +463,7 @@ impl Sender {
         std::mem::take(&mut lock(&self.state).news)
     }
 
-    /// Ends; tells what became of all requests.
+    /// Ends; tells how all requests ended.
     pub fn stop(self) -> Sent {
         self.runtime.shutdown_background();
         let mut state = lock(&self.state);
@@ -621,7 +621,7 @@ async fn send_all(state: Arc<Mutex<State>>, config: Config, tls: Connectors) {
     }
 }
 
-/// Notes what became of the request in front; returns how long to wait where it is to be sent again.
+/// Notes how the request in front ended; returns how long to wait where it is to be sent again.
 fn settle(state: &mut State, batch: &Batch, target: &Target, verdict: Verdict) -> Option<Duration> {
     let place = target.uri.authority().map_or("", |a| a.as_str());
     if let Verdict::Again(asked, why) = verdict {

@@ -9,7 +9,7 @@ import java.util.TreeSet;
 
 /**
  * What is switched while the program runs: what {@code weave control} asks for lies in a file beside the trace, which the
- * supplier's thread looks at. What came of it goes into the trace, in chunks that stay. Only the library's own threads come here.
+ * supplier's thread looks at. What it switched goes into the trace, in chunks that stay. Only the library's own threads come here.
  */
 final class Control {
     /** The longest until a request is seen; and that soon after another. */

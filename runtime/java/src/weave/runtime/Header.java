@@ -113,7 +113,7 @@ final class Header {
 
     /** This request of {@code weave control} was taken. */
     void setRequest(int number) {
-        Fence.release(); // who sees it sees what came of it
+        Fence.release(); // who sees the number sees what the request switched
         bytes.putInt(REQUEST, number);
     }
 

@@ -77,7 +77,7 @@ final class Masks {
         return masks;
     }
 
-    /** A part of an expression: units, or others in a row, in the place of each other, or again and again. */
+    /** A part of an expression: units, or other parts: in a row, as alternatives, or repeated. */
     private static final class Part {
         boolean[] units;
         final List<Part> parts = new ArrayList<Part>();

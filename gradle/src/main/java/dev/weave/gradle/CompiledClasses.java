@@ -12,7 +12,7 @@ import org.gradle.api.file.FileSystemLocation;
 import org.gradle.api.provider.Provider;
 
 /**
- * Puts the compilers' folders of a source set in the place of the woven one. Compilers read those: Kotlin copies the bodies of inline
+ * Replaces the woven folder of a source set by the compilers' folders. Compilers read those: Kotlin copies the bodies of inline
  * functions out of them, and nothing is compiled anew because of other rules.
  */
 final class CompiledClasses implements Transformer<List<File>, Set<FileSystemLocation>>, Serializable {

@@ -171,7 +171,7 @@ public class WeavePlugin implements Plugin<Project> {
         });
     }
 
-    /** Puts woven dependencies in the place of the others on a runtime class path; what else is there stays. */
+    /** Replaces dependencies on a runtime class path by woven ones; the rest stays. */
     private static void weaveRuntime(Project project, WeaveExtension weave, SourceSet sourceSet, Map<SourceSet, FileCollection> replaced) {
         FileCollection present = sourceSet.getRuntimeClasspath();
         if (present != replaced.get(sourceSet)) {
