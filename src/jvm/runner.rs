@@ -625,7 +625,8 @@ mod tests {
         assert_eq!(given[0].class, given[1].class);
         let classes: BTreeSet<&str> = given.iter().map(|seat| &*seat.class).collect();
         assert_eq!(classes.len(), 3);
-        let many = vec![(supplier(), body("a", &[], Ty::Void)); 200];
+        let one = |n: usize| (supplier(), body(&format!("m{n}"), &[], Ty::Void));
+        let many: Vec<(Proceed, Body)> = (0..200).map(one).collect();
         let given = seats("a", &many);
         let count = |class: &str| given.iter().filter(|seat| &*seat.class == class).count();
         let most = (MOST_CODE - FRAME) / many[0].1.code_len(&many[0].0);
