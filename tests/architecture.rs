@@ -297,6 +297,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "scan",
             "place",
             "adapter",
+            "runner",
             "parameters",
             "types",
             "nulls",

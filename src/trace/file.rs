@@ -6,7 +6,7 @@ use super::control::{self, Change};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
     CHUNK_SYMBOLS, ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header,
-    Record, THREAD_OWN,
+    Record, SpanContext, THREAD_OWN,
 };
 use super::metrics::{CpuTime, MAX_READINGS, Reading, readings};
 use super::notes::Notes;
@@ -373,6 +373,26 @@ impl Trace {
         }
         order.sort_unstable();
         order
+    }
+
+    /// Calls `each` with every span that has an id, and with its method's number.
+    pub fn each_span(&self, mut each: impl FnMut(u32, SpanContext)) {
+        let mut copy = Vec::new();
+        for thread in self.threads() {
+            for segment in self.segments(thread) {
+                let Some(mut records) = self.decode(segment, &mut copy) else {
+                    continue;
+                };
+                loop {
+                    records.skip_calls();
+                    match records.next() {
+                        Some(Record::Escape(Escape::Span { id, span })) => each(id, span),
+                        Some(_) => {}
+                        None => break,
+                    }
+                }
+            }
+        }
     }
 
     /// The records of a segment; none if its process has overwritten them by now. `copy` is room for them.

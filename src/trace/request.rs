@@ -3,7 +3,7 @@
 use super::call::{Call, Frame, Outcome, Thrown};
 use super::contexts::{self, Contexts, OpenSpans};
 use super::file::Trace;
-use super::format::{Escape, Record, SpanContext};
+use super::format::SpanContext;
 use super::methods::{Method, MethodIx, Methods};
 use super::replay::{Replay, Run, Visitor};
 use super::values::Value;
@@ -53,7 +53,7 @@ impl Asked {
     pub fn find(&self, traces: &[Trace]) -> Result<u128> {
         let mut found: FxHashSet<u128> = FxHashSet::default();
         for trace in traces {
-            each_span(trace, |_, span| {
+            trace.each_span(|_, span| {
                 if self.fits(span.trace) {
                     found.insert(span.trace);
                 }
@@ -80,26 +80,6 @@ impl Asked {
                 };
                 let all = format!("{} fits several traces: {some}{more}", self.digits);
                 Err(Error::usage(all))
-            }
-        }
-    }
-}
-
-/// Calls `each` with every span of a trace that has an id, and with its method's number there.
-pub(super) fn each_span(trace: &Trace, mut each: impl FnMut(u32, SpanContext)) {
-    let mut copy = Vec::new();
-    for thread in trace.threads() {
-        for segment in trace.segments(thread) {
-            let Some(mut records) = trace.decode(segment, &mut copy) else {
-                continue;
-            };
-            loop {
-                records.skip_calls();
-                match records.next() {
-                    Some(Record::Escape(Escape::Span { id, span })) => each(id, span),
-                    Some(_) => {}
-                    None => break,
-                }
             }
         }
     }
@@ -184,7 +164,7 @@ impl<'m> Finder<'m> {
     /// Adds what a trace has of it.
     pub fn add(&mut self, process: usize, trace: &Trace) {
         let mut is_of_it = false;
-        each_span(trace, |_, span| is_of_it |= span.trace == self.trace);
+        trace.each_span(|_, span| is_of_it |= span.trace == self.trace);
         if !is_of_it {
             return;
         }

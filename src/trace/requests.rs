@@ -6,7 +6,6 @@ use super::file::Trace;
 use super::format::SpanContext;
 use super::methods::{Method, MethodIx, Methods};
 use super::replay::{Replay, Run, Visitor};
-use super::request::each_span;
 use super::values::Value;
 use crate::printable::printable;
 use crate::spans::SpanRule;
@@ -207,7 +206,7 @@ impl Requests {
 fn entries(trace: &Trace) -> FxHashMap<u64, u64> {
     // Of each span its parent, or itself where it is an entry.
     let mut around: FxHashMap<u64, u64> = FxHashMap::default();
-    each_span(trace, |id, span| {
+    trace.each_span(|id, span| {
         if around.len() < MAX_SPANS {
             let rule = trace.symbols().span(id);
             let is_entry = rule.is_none_or(|rule| rule.kind.is_entry());
