@@ -38,6 +38,7 @@ use crate::dex::ids::{
 use crate::dex::lower::own::{InPlace, Made};
 use crate::dex::lower::own_frame::Names;
 use crate::dex::lower::registers::Width;
+use crate::dex::scan::Patience;
 use crate::dex::serial::{self, Serial};
 use crate::dex::weave::{self as parts, Scratch, Woven};
 use crate::dex::write::file as new_file;
@@ -334,6 +335,7 @@ struct Splitting<'s, 'a, 'p> {
     starts: Vec<u32>,
     classes: FxHashMap<u32, OfClass>,
     serials: FxHashMap<u32, Serial>,
+    patience: Patience,
     outlines: Vec<Outline<'p>>,
     is_broken: bool,
 }
@@ -356,6 +358,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             starts,
             classes: FxHashMap::default(),
             serials: FxHashMap::default(),
+            patience: Patience::new(file.bytes.len()),
             outlines: Vec::new(),
             is_broken: false,
         })
@@ -433,7 +436,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             return Ok(Some(*known));
         }
         let class = ClassDef::read(&self.file.classes[number as usize]);
-        let serial = serial::of(self.file, &class)?;
+        let serial = serial::of(self.file, &class, &self.patience)?;
         self.serials.insert(number, serial);
         Ok(Some(serial))
     }

@@ -108,10 +108,10 @@ fn scan_fields(file: &File<'_>, data: u32, visitor: &mut dyn Visitor) -> Result<
 
 /// A limit on look-ups of annotations, interfaces and parameters. Hostile files share lists and names, so a small file
 /// could cause work without end.
-struct Patience(Cell<Option<usize>>);
+pub(crate) struct Patience(Cell<Option<usize>>);
 
 impl Patience {
-    fn new(file: usize) -> Patience {
+    pub(crate) fn new(file: usize) -> Patience {
         const PER_BYTE: usize = 64;
         const LEAST: usize = 64 << 20;
         Patience(Cell::new(Some(file.saturating_mul(PER_BYTE).max(LEAST))))
@@ -133,6 +133,12 @@ impl Patience {
             each(name);
         }
         allowed
+    }
+
+    /// One more name, of this many bytes, of what lies at an offset; an error if that is too much.
+    pub(crate) fn spend(&self, bytes: usize, at: u32) -> Result<()> {
+        self.allows(bytes);
+        self.check(at)
     }
 
     fn check(&self, at: u32) -> Result<()> {

@@ -4,6 +4,7 @@ use crate::aspect::serial::{Declared, Member, Said};
 use crate::bytes::{Cursor, u16_at};
 use crate::dex::format::class::{ClassDef, Members, fields_of, flag};
 use crate::dex::format::file::File;
+use crate::dex::scan::Patience;
 use crate::error::Result;
 
 /// The annotation with the modifiers of a nested class's declaration ("Dalvik system annotations").
@@ -26,8 +27,8 @@ pub(crate) struct Serial {
     pub default: i64,
 }
 
-/// The number of a class.
-pub(crate) fn of(file: &File<'_>, class: &ClassDef) -> Result<Serial> {
+/// The number of a class. `patience` is for all classes of the file: they may share lists.
+pub(crate) fn of(file: &File<'_>, class: &ClassDef, patience: &Patience) -> Result<Serial> {
     let mut methods = Vec::new();
     let mut fields = Vec::new();
     if class.data != 0 {
@@ -36,7 +37,7 @@ pub(crate) fn of(file: &File<'_>, class: &ClassDef) -> Result<Serial> {
             let (_, proto, name) = file.method(method.id)?;
             methods.push((
                 file.string(name)?,
-                descriptor(file, proto)?,
+                descriptor(file, proto, patience)?,
                 shown(method.access),
             ));
         }
@@ -46,6 +47,7 @@ pub(crate) fn of(file: &File<'_>, class: &ClassDef) -> Result<Serial> {
     }
     let mut interfaces = Vec::new();
     for row in file.type_list(class.interfaces)? {
+        patience.spend(0, class.interfaces)?;
         interfaces.push(internal(file.descriptor(u16_at(row, 0).into())?));
     }
     let fields = fields.into_iter().map(|(field, access)| {
@@ -63,7 +65,7 @@ pub(crate) fn of(file: &File<'_>, class: &ClassDef) -> Result<Serial> {
     });
     let declared = Declared {
         name: internal(file.descriptor(class.ty)?),
-        access: declared_access(file, class)?.unwrap_or(class.access) as u16,
+        access: declared_access(file, class, patience)?.unwrap_or(class.access) as u16,
         interfaces,
         fields: fields.collect::<Result<_>>()?,
         methods: methods.collect(),
@@ -94,19 +96,23 @@ fn internal(descriptor: &[u8]) -> &[u8] {
     inner.unwrap_or(descriptor)
 }
 
-fn descriptor(file: &File<'_>, proto: u32) -> Result<Vec<u8>> {
+fn descriptor(file: &File<'_>, proto: u32, patience: &Patience) -> Result<Vec<u8>> {
     let (_, returns, list) = file.proto(proto)?;
     let mut text = vec![b'('];
     for row in file.type_list(list)? {
-        text.extend_from_slice(file.descriptor(u16_at(row, 0).into())?);
+        let ty = file.descriptor(u16_at(row, 0).into())?;
+        patience.spend(ty.len(), list)?;
+        text.extend_from_slice(ty);
     }
     text.push(b')');
-    text.extend_from_slice(file.descriptor(returns)?);
+    let returns = file.descriptor(returns)?;
+    patience.spend(returns.len(), list)?;
+    text.extend_from_slice(returns);
     Ok(text)
 }
 
 /// The modifiers that the declaration of a nested class has.
-fn declared_access(file: &File<'_>, class: &ClassDef) -> Result<Option<u32>> {
+fn declared_access(file: &File<'_>, class: &ClassDef, patience: &Patience) -> Result<Option<u32>> {
     if class.annotations == 0 {
         return Ok(None);
     }
@@ -116,6 +122,7 @@ fn declared_access(file: &File<'_>, class: &ClassDef) -> Result<Option<u32>> {
     }
     let mut set = Cursor::at(file.bytes, at as usize);
     for _ in 0..set.le_u32()? {
+        patience.spend(0, class.annotations)?;
         let mut item = Cursor::at(file.bytes, set.le_u32()? as usize);
         if item.u8()? == VISIBILITY_SYSTEM && file.descriptor(item.uleb32()?)? == INNER_CLASS {
             return access_flags(file, item);
@@ -143,4 +150,27 @@ fn access_flags(file: &File<'_>, mut cursor: Cursor<'_>) -> Result<Option<u32>> 
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dex::format::file::Dex;
+
+    #[test]
+    fn what_is_shared_out_of_proportion_is_an_error() {
+        let dex = Dex::parse(include_bytes!("../../tests/dex/everything.dex")).unwrap();
+        let file = &dex.files[0];
+        let all = |patience: &Patience| {
+            let classes = file.classes.iter().map(|row| ClassDef::read(row));
+            classes
+                .map(|class| of(file, &class, patience))
+                .collect::<Result<Vec<_>>>()
+        };
+        let patience = Patience::new(file.bytes.len());
+        assert_eq!(all(&patience).unwrap().len(), file.classes.len());
+        while patience.spend(1 << 16, 0).is_ok() {}
+        let error = all(&patience).err().unwrap().to_string();
+        assert!(error.contains("shared out of proportion"), "{error}");
+    }
 }
