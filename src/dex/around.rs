@@ -195,36 +195,12 @@ impl Split {
                     });
                     continue;
                 };
-                split.lines.insert(origin, done.line);
-                let whole = [planned.index];
-                let indices = whole.iter().chain(&done.indices);
-                let parts = around(plan, one).map(layers).unwrap_or_default();
-                for (layer, &index) in parts.iter().zip(indices) {
-                    let advice = layer.advice_of(one);
-                    if advice == Advice::default() {
-                        continue;
-                    }
-                    let hooks = match layer.part != layers::Part::Whole && done.has_this {
-                        true => layer.hooks_taking_this(),
-                        false => layer.hooks.clone(),
-                    };
-                    let hooks = hooks.filter(|_| advice.has(Advice::OWN));
-                    let bound = hooks.map(|hooks| {
-                        split.plan.bound.push(hooks);
-                        split.plan.bound.len() as u32 - 1
-                    });
-                    let planned = Planned {
-                        index,
-                        advice,
-                        bound,
-                        ..planned
-                    };
-                    all.push(Part {
-                        planned,
-                        origin,
-                        named,
-                    });
-                }
+                let whole = Part {
+                    planned,
+                    origin,
+                    named,
+                };
+                split.put_layers(plan, one, &whole, done, &mut all);
             }
             split.is_broken |= splitting.is_broken;
             let ids = match ids {
@@ -254,6 +230,47 @@ impl Split {
             split.named.push(part.named);
         }
         Ok(split)
+    }
+}
+
+impl Split {
+    /// The parts of a split method that have hooks.
+    fn put_layers(
+        &mut self,
+        plan: &Plan,
+        planned: &Planned,
+        whole: &Part,
+        done: &Done,
+        all: &mut Vec<Part>,
+    ) {
+        self.lines.insert(whole.origin, done.line);
+        let first = [whole.planned.index];
+        let indices = first.iter().chain(&done.indices);
+        let parts = around(plan, planned).map(layers).unwrap_or_default();
+        for (layer, &index) in parts.iter().zip(indices) {
+            let advice = layer.advice_of(planned);
+            if advice == Advice::default() {
+                continue;
+            }
+            let hooks = match layer.part != layers::Part::Whole && done.has_this {
+                true => layer.hooks_taking_this(),
+                false => layer.hooks.clone(),
+            };
+            let hooks = hooks.filter(|_| advice.has(Advice::OWN));
+            let bound = hooks.map(|hooks| {
+                self.plan.bound.push(hooks);
+                self.plan.bound.len() as u32 - 1
+            });
+            all.push(Part {
+                planned: Planned {
+                    index,
+                    advice,
+                    bound,
+                    ..whole.planned
+                },
+                ..*whole
+            });
+        }
     }
 }
 
@@ -540,21 +557,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         if outlines.is_empty() {
             return Ok(None);
         }
-        // As many as there is room for by what each is sure to take; else down to what fits, and up again to the most.
-        let mut next = room_for(self.file, &outlines, room);
-        let (mut fits, mut too_many, mut step) = (0, next + 1, 1);
-        let mut found = None;
-        while fits + 1 < too_many {
-            match names_of(self.file, &outlines[..next], room)? {
-                Some(names) => (fits, found) = (next, Some(names)),
-                None => too_many = next,
-            }
-            next = match found {
-                Some(_) => fits + (too_many - fits) / 2,
-                None => too_many.saturating_sub(step),
-            };
-            step *= 2;
-        }
+        let (fits, found) = most_that_fit(self.file, &outlines, room)?;
         for outline in outlines.drain(fits..) {
             leave.insert(place_of(&outline), Reason::PoolFull);
         }
@@ -615,26 +618,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             classes.extend(made.classes);
         }
         let moves = self.moves(&added.ids, &members)?;
-        let mut places = FxHashMap::default();
-        let mut at = 0;
-        for outline in &outlines {
-            let (_, new) = &moves[&outline.class];
-            let mut indices = Vec::new();
-            for _ in &outline.layers {
-                // Added methods come in the order of the outlines of their class.
-                indices.push(new[at]);
-                at += 1;
-            }
-            if at == new.len() {
-                at = 0;
-            }
-            let done = Done {
-                line: outline.line,
-                has_this: outline.has_this,
-                indices,
-            };
-            places.insert(place_of(outline), done);
-        }
+        let places = done(&outlines, &moves);
         added.ids.classes.extend(classes);
         added.ids.members = members;
         added.ids.changed = class_checksums::without(self.file, &added.ids)?;
@@ -805,6 +789,49 @@ impl Outline<'_> {
         });
         Ok(parts)
     }
+}
+
+/// Where the parts of each split method are, by its place.
+fn done(outlines: &[Outline<'_>], moves: &FxHashMap<u32, Moved>) -> FxHashMap<Place, Done> {
+    let mut at = 0;
+    let each = outlines.iter().map(|outline| {
+        let (_, new) = &moves[&outline.class];
+        // Added methods come in the order of the outlines of their class.
+        let end = at + outline.layers.len();
+        let indices = new[at..end].to_vec();
+        at = if end == new.len() { 0 } else { end };
+        let done = Done {
+            line: outline.line,
+            has_this: outline.has_this,
+            indices,
+        };
+        (place_of(outline), done)
+    });
+    each.collect()
+}
+
+/// How many outlines there is room for, and the ids that these need: as many as each is sure to take room; else down to what
+/// fits, and up again to the most.
+fn most_that_fit(
+    file: &File<'_>,
+    outlines: &[Outline<'_>],
+    room: usize,
+) -> Result<(usize, Option<(Added, Names)>)> {
+    let mut next = room_for(file, outlines, room);
+    let (mut fits, mut too_many, mut step) = (0, next + 1, 1);
+    let mut found = None;
+    while fits + 1 < too_many {
+        match names_of(file, &outlines[..next], room)? {
+            Some(names) => (fits, found) = (next, Some(names)),
+            None => too_many = next,
+        }
+        next = match found {
+            Some(_) => fits + (too_many - fits) / 2,
+            None => too_many.saturating_sub(step),
+        };
+        step *= 2;
+    }
+    Ok((fits, found))
 }
 
 /// How many of these methods there can be room for: each is sure to take a method, and a class with two for each object.
