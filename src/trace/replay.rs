@@ -561,11 +561,11 @@ impl Replay {
                 visitor.slow(method, start, took, failed);
             }
             // It belongs to no call of its method.
-            Escape::Value { id, value } if value.flags & VALUE_OF_ENTRY != 0 => {
-                if visitor.wants_values() {
-                    let value = Value::new(&value, symbols.values(id));
-                    visitor.entry_value(value, &self.run.stack);
-                }
+            Escape::Value { id, value }
+                if value.flags & VALUE_OF_ENTRY != 0 && visitor.wants_values() =>
+            {
+                let value = Value::new(&value, symbols.values(id));
+                visitor.entry_value(value, &self.run.stack);
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);

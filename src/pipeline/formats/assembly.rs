@@ -99,7 +99,7 @@ impl Fresh {
 /// An assembly before its ids are claimed.
 enum Begun {
     Known(Entry),
-    Planned(Planned),
+    Planned(Box<Planned>),
 }
 
 #[derive(Default)]
@@ -133,7 +133,9 @@ pub(crate) fn weave_assemblies<'a>(
             let found = cache.zip(name.as_deref());
             let begun = match found.and_then(|(cache, name)| cache.load(name)) {
                 Some(entry) => Ok(Begun::Known(entry)),
-                None => file.plan(cx).map(Begun::Planned),
+                None => file
+                    .plan(cx)
+                    .map(|planned| Begun::Planned(Box::new(planned))),
             };
             (name, begun)
         })
@@ -378,7 +380,7 @@ impl<'i, 'a> File<'i, 'a> {
                 ledger.matched.add(&entry.recorded.matched);
                 return Ok(Begun::Known(entry));
             }
-            Begun::Known(_) => self.plan(cx)?,
+            Begun::Known(_) => Box::new(self.plan(cx)?),
             Begun::Planned(planned) => planned,
         };
         if journal {
@@ -404,7 +406,7 @@ impl<'i, 'a> File<'i, 'a> {
     ) -> Result<Ready<'_, 'a>> {
         let Planned { plan, claims } = match begun {
             Begun::Known(entry) => return Ok(Ready::Known(entry)),
-            Begun::Planned(planned) => planned,
+            Begun::Planned(planned) => *planned,
         };
         let fresh = name.map(|key| Fresh {
             key,
