@@ -162,7 +162,7 @@ mod tests {
         let dex = Dex::parse(include_bytes!("../../tests/dex/everything.dex")).unwrap();
         let file = &dex.files[0];
         let all = |patience: &Patience| {
-            let classes = file.classes.iter().map(|row| ClassDef::read(row));
+            let classes = file.classes.iter().map(ClassDef::read);
             classes
                 .map(|class| of(file, &class, patience))
                 .collect::<Result<Vec<_>>>()
