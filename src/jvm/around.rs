@@ -86,6 +86,8 @@ pub fn is_split(class: &Class<'_>) -> bool {
 struct Splitting<'s, 'a> {
     class: &'s Class<'a>,
     /// What stays whole.
+    /// The methods of the class, by name and descriptor.
+    declared: FxHashSet<(&'a [u8], &'a [u8])>,
     copied: Copied,
     additions: Additions,
     /// `BootstrapMethods` without its count.
@@ -276,8 +278,16 @@ impl Whole<'_, '_> {
 
 impl<'a> Splitting<'_, 'a> {
     fn new<'s>(class: &'s Class<'a>, seats: &'s Seats) -> Result<Splitting<'s, 'a>> {
+        let mut declared = FxHashSet::default();
+        for method in &class.methods {
+            declared.insert((
+                class.pool.utf8(method.name)?,
+                class.pool.utf8(method.descriptor)?,
+            ));
+        }
         let mut splitting = Splitting {
             class,
+            declared,
             copied: Copied::of(class),
             additions: Additions::default(),
             bootstraps: Vec::new(),
@@ -398,7 +408,12 @@ impl<'a> Splitting<'_, 'a> {
         }
         if whole.is_run_elsewhere && !whole.is_static() {
             let descriptor = emit::descriptor(&whole.taken(class), &whole.signature.result);
-            whole.descriptor = self.additions.shared_utf8(&descriptor);
+            // `f()` of an A, and `f(A)`: the parts of both would be one method.
+            if self.declared.contains(&(whole.name, &*descriptor)) {
+                whole.is_run_elsewhere = false;
+            } else {
+                whole.descriptor = self.additions.shared_utf8(&descriptor);
+            }
         }
         Ok(whole)
     }
