@@ -39,7 +39,7 @@ JAVA = {
 }
 DOTNET = {
     "base=null url='START/string***' masked": 3, "base=null url=START/uri*** masked": 1, "base=null url='START/post'": 1,
-    "method='PUT' url='START/put***' masked": 1, "method='GET' url='START/missing'": 1, "base=START/ url='relative***' masked": 1,
+    "method='PUT' url='START/put***' masked": 1, "method='GET' url='START/missing'": 1, "base=START url='relative***' masked": 1,
     "status=NotFound": 1, "base=null url='START/held'": 1, "base=null url='START/release'": 1, "base=null url='START/never'": 1,
     "base=null url='START/missing***' masked": 1, "text='given, complete: False'": 1, "text='answered'": 1,
     "text='to be cancelled, complete: False'": 1, "text='cancelled'": 1, "text='failed: NotFound'": 1, "text='value tasks'": 1,
