@@ -85,9 +85,9 @@ pub fn is_split(class: &Class<'_>) -> bool {
 /// A class under way.
 struct Splitting<'s, 'a> {
     class: &'s Class<'a>,
-    /// What stays whole.
     /// The methods of the class, by name and descriptor.
     declared: FxHashSet<(&'a [u8], &'a [u8])>,
+    /// The methods that are not split.
     copied: Copied,
     additions: Additions,
     /// `BootstrapMethods` without its count.

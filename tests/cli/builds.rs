@@ -781,7 +781,7 @@ fn idle_aspects_of_a_folder_are_told() {
     );
 }
 
-/// What the builds of several projects join: an aspect that no project uses is told of once.
+/// `--idle-list` writes one list for each project, and a build that joins them warns once of an aspect that no project uses.
 #[test]
 fn a_list_says_which_shared_aspects_were_used() {
     let world = World::with_jar();

@@ -1331,7 +1331,7 @@ impl Spans {
         }
     }
 
-    /// A piece of a logical call: what it tells of that, and whether that has ended before.
+    /// A piece of a logical call has ended. Adds its values and times to the logical call, and sends that if it has ended before.
     fn ended_piece(&mut self, ended: &Ended<'_>, piece: Piece, values: &[values::Value]) {
         let call = ended.call;
         // Who resumes it has not begun it.

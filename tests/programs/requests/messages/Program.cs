@@ -11,7 +11,7 @@ public sealed class Item
 {
 }
 
-/// <summary>Requests that log by log4net, and messages that libraries tell of by activities.</summary>
+/// <summary>The program handles requests and logs by log4net. It starts activities for messages, as message libraries do.</summary>
 public static class Shop
 {
     private static readonly ILog Log = LogManager.GetLogger(typeof(Shop));
