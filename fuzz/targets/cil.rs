@@ -8,7 +8,7 @@ use super::everything::Everything;
 use ::weave::internals::aspect::advice::{Advice, Reason};
 use ::weave::internals::aspect::plan::Plan;
 use ::weave::internals::cil::pdb::Source;
-use ::weave::internals::cil::{Image, library_types, scan, weave};
+use ::weave::internals::cil::{Assembly, Image, library_types, scan, weave};
 use own_hooks_dotnet::Planner;
 use std::sync::Arc;
 
@@ -30,7 +30,15 @@ pub fn run(bytes: &[u8]) {
 /// Weaves a plan into at most so many bytes.
 fn check(image: &Image<'_>, plan: Plan, most: usize) {
     let source = Source::of(image, None);
-    let Ok((woven, _)) = weave((image, &source), plan, None, usize::MAX) else {
+    let Ok((woven, _)) = weave(
+        Assembly {
+            image,
+            source: &source,
+        },
+        plan,
+        None,
+        usize::MAX,
+    ) else {
         return;
     };
     if woven.is_empty() {

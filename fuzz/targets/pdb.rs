@@ -4,7 +4,7 @@
 use super::everything::Everything;
 use ::weave::internals::aspect::advice::Advice;
 use ::weave::internals::cil::pdb::{Pdb, Source};
-use ::weave::internals::cil::{Image, scan, weave};
+use ::weave::internals::cil::{Assembly, Image, scan, weave};
 use std::sync::Arc;
 
 const ASSEMBLY: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.dll");
@@ -23,8 +23,16 @@ pub fn run(bytes: &[u8]) {
     }
     let source = Source::of(&image, Some(&bytes));
     let plan = everything.plan();
-    let (woven, _) = weave((&image, &source), plan.methods, None, usize::MAX)
-        .expect("a PDB is no reason not to weave");
+    let (woven, _) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        plan.methods,
+        None,
+        usize::MAX,
+    )
+    .expect("a PDB is no reason not to weave");
     let Ok(written) = woven.write(Arc::new(Vec::new())) else {
         return;
     };

@@ -26,6 +26,22 @@ use crate::in_order::InOrder;
 use crate::signing::strong_name::StrongNameKey;
 use std::sync::{Arc, Mutex};
 
+/// An assembly that is woven.
+#[derive(Clone, Copy)]
+pub struct Assembly<'i, 'a> {
+    pub image: &'i Image<'a>,
+    /// Its debugging information.
+    pub source: &'i pdb::Source<'i>,
+}
+
+/// How a weave is cut, and what runs its parts.
+#[derive(Clone, Copy)]
+struct Parts<'r> {
+    /// Methods of a part, about.
+    methods: usize,
+    run: Run<'r>,
+}
+
 /// The methods to weave, ascending by type and index, and the own hooks that they have by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Methods {
@@ -89,17 +105,23 @@ pub trait Recorder: Sync {
 /// Methods of a part, about: enough that their symbols compress well.
 const PART: usize = 1024;
 
-/// Weaves the planned methods; `source` is the image's debugging information, `key` signs the file. The records are in
+/// Weaves the planned methods; `key` signs the file. The records are in
 /// the plan's order; types with state machines come a second time.
 pub fn weave_on<'i, 'a, R: Recorder>(
-    (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
+    assembly: Assembly<'i, 'a>,
     methods: impl Into<Methods>,
     key: Option<&'a StrongNameKey>,
     recorder: &R,
     run: Run<'_>,
 ) -> Result<(Woven<'i, 'a>, Vec<R::Records>)> {
     let methods = methods.into();
-    weave_in_parts((image, source), methods, key, recorder, (PART, run))
+    weave_in_parts(
+        assembly,
+        methods,
+        key,
+        recorder,
+        Parts { methods: PART, run },
+    )
 }
 
 /// The image with redirected calls: they have the tokens of methods that a weave of the same methods adds.
@@ -112,13 +134,14 @@ pub struct WithRedirects {
 
 /// Redirects calls of an image that is woven then. Calls keep their places, so nothing in a method moves.
 pub fn redirect(
-    (image, source): (&Image<'_>, &pdb::Source<'_>),
+    assembly: Assembly<'_, '_>,
     methods: &Methods,
     calls: &[Redirected],
 ) -> Result<WithRedirects> {
     let all = (&methods.planned[..], &methods.bound[..]);
+    let image = assembly.image;
     let machines = Machines::read(image);
-    let weaver = Weaver::new((image, source), all, methods.redirects(), machines, None)?;
+    let weaver = Weaver::new(assembly, all, methods.redirects(), machines, None)?;
     let mut out = WithRedirects {
         bytes: None,
         left: Vec::new(),
@@ -165,34 +188,36 @@ pub fn redirect(
 }
 
 /// The same in parts of so many methods.
-pub(crate) fn weave_in_parts<'i, 'a, R: Recorder>(
-    (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
+fn weave_in_parts<'i, 'a, R: Recorder>(
+    assembly: Assembly<'i, 'a>,
     planned: Methods,
     key: Option<&'a StrongNameKey>,
     recorder: &R,
-    (methods, run): (usize, Run<'_>),
+    parts: Parts<'_>,
 ) -> Result<(Woven<'i, 'a>, Vec<R::Records>)> {
+    let image = assembly.image;
     let takes_numbers = recorder.takes_numbers();
     let (machines, numbers) = both(
-        run,
+        parts.run,
         || Ok(Machines::read(image)),
         || Ok(takes_numbers.then(|| SymbolNumbers::read(&image.metadata))),
     )?;
     let all = (&planned.planned[..], &planned.bound[..]);
-    let weaver = Weaver::new((image, source), all, planned.redirects(), machines, numbers)?;
-    let (joined, records) = weave_and_join(&weaver, recorder, (methods, run))?;
+    let weaver = Weaver::new(assembly, all, planned.redirects(), machines, numbers)?;
+    let (joined, records) = weave_and_join(&weaver, recorder, parts)?;
     // The next step needs more memory than these.
     drop(weaver);
     drop(planned);
-    Ok((Woven::new((image, source), joined, key, run)?, records))
+    Ok((Woven::new(assembly, joined, key, parts.run)?, records))
 }
 
 /// Weaves all parts, and then the state machines.
 fn weave_and_join<'i, R: Recorder>(
     weaver: &Weaver<'_, 'i, '_>,
     recorder: &R,
-    (methods, run): (usize, Run<'_>),
+    parts: Parts<'_>,
 ) -> Result<(Joined<'i>, Vec<R::Records>)> {
+    let Parts { methods, run } = parts;
     let takes_numbers = recorder.takes_numbers();
     let ranges = weaver.parts(methods);
     let joined = InOrder::new(
@@ -269,13 +294,22 @@ impl Recorder for Types {
 
 /// Weaves the planned methods on the calling thread, in parts of so many methods; returns the outcome of each type.
 pub fn weave<'i, 'a>(
-    (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
+    assembly: Assembly<'i, 'a>,
     planned: impl Into<Methods>,
     key: Option<&'a StrongNameKey>,
     methods: usize,
 ) -> Result<(Woven<'i, 'a>, Vec<WovenType>)> {
     let planned = planned.into();
-    let (woven, records) = weave_in_parts((image, source), planned, key, &Types, (methods, &here))?;
+    let (woven, records) = weave_in_parts(
+        assembly,
+        planned,
+        key,
+        &Types,
+        Parts {
+            methods,
+            run: &here,
+        },
+    )?;
     let mut types: Vec<WovenType> = Vec::new();
     for ty in records.into_iter().flatten() {
         match types.binary_search_by_key(&ty.ty, |other| other.ty) {
@@ -300,11 +334,12 @@ pub struct Woven<'i, 'a> {
 impl<'i, 'a> Woven<'i, 'a> {
     /// Makes the new metadata, reads what stays, and gives the bodies their final tokens.
     fn new(
-        (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
+        assembly: Assembly<'i, 'a>,
         joined: Joined<'i>,
         key: Option<&'a StrongNameKey>,
         run: Run<'_>,
     ) -> Result<Self> {
+        let Assembly { image, source } = assembly;
         let Joined {
             additions,
             framing,

@@ -24,7 +24,7 @@ pub mod warning;
 pub mod weave;
 pub mod write;
 
-pub use assembly::{Methods, Recorder, Woven, redirect, weave, weave_on};
+pub use assembly::{Assembly, Methods, Recorder, Woven, redirect, weave, weave_on};
 pub use image::{Image, is_assembly, is_native};
 pub use scan::calls::library_types;
 pub use scan::{Survey, scan};

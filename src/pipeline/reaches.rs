@@ -112,6 +112,13 @@ const NAMED: usize = 5;
 /// Classes of which all is asked for that they name.
 type Whole = FxHashSet<Box<str>>;
 
+/// What an artifact is called in messages, and the names that its whole input has.
+#[derive(Clone, Copy)]
+pub(super) struct Within<'w> {
+    pub(super) label: &'w str,
+    pub(super) whole: &'w Whole,
+}
+
 /// An output on its way.
 pub(crate) enum Output<'o> {
     Archive(&'o Archive<'o>),
@@ -196,13 +203,13 @@ fn marked(bytes: &[u8], path: &str, whole: &Whole) -> Option<Place> {
 
 fn of_archive(archive: &Archive<'_>, label: &str, whole: &Whole) -> Vec<Place> {
     let mut room = room_for_nested(archive.bytes().len());
-    of_members(archive, (label, whole), 0, &mut room)
+    of_members(archive, Within { label, whole }, 0, &mut room)
 }
 
 /// `room`: how many bytes the archives in it may still unpack to. What cannot be read holds no class that a loader finds.
 fn of_members(
     archive: &Archive<'_>,
-    (label, whole): (&str, &Whole),
+    Within { label, whole }: Within<'_>,
     depth: usize,
     room: &mut u64,
 ) -> Vec<Place> {
@@ -231,7 +238,8 @@ fn of_members(
             && Archive::is_zip(&bytes)
             && let Ok(inner) = Archive::open(&bytes)
         {
-            all.extend(of_members(&inner, (&path(member), whole), depth + 1, room));
+            let label = &path(member);
+            all.extend(of_members(&inner, Within { label, whole }, depth + 1, room));
         }
     }
     all

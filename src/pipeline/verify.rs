@@ -11,7 +11,7 @@ use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
 use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::native::not_woven;
-use crate::pipeline::reaches::{self, Place};
+use crate::pipeline::reaches::{self, Place, Within};
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -129,14 +129,14 @@ fn file(bytes: &[u8], label: &str, whole: &Whole) -> Option<Verified> {
 
 fn outermost(archive: &Archive<'_>, label: &str, whole: &Whole) -> Verified {
     let mut room = room_for_nested(archive.bytes().len());
-    members(archive, (label, whole), 0, &mut room)
+    members(archive, Within { label, whole }, 0, &mut room)
 }
 
 /// `room`: how many bytes the archives in it may still unpack to. They are taken one after the other, so that what
 /// does not fit is the same with any number of threads.
 fn members(
     archive: &Archive<'_>,
-    (label, whole): (&str, &Whole),
+    Within { label, whole }: Within<'_>,
     depth: usize,
     room: &mut u64,
 ) -> Verified {
@@ -147,7 +147,7 @@ fn members(
         .collect();
     let mut verified = Verified::default();
     for (member, found) in archive.members().iter().zip(of_each) {
-        verified.add(found.unwrap_or_else(|| nested(member, (label, whole), depth, room)));
+        verified.add(found.unwrap_or_else(|| nested(member, Within { label, whole }, depth, room)));
     }
     verified
 }
@@ -191,7 +191,7 @@ fn member(member: &Member<'_>, label: &str, whole: &Whole) -> Option<Verified> {
 /// Verifies what may be an archive in an archive.
 fn nested(
     member: &Member<'_>,
-    (label, whole): (&str, &Whole),
+    Within { label, whole }: Within<'_>,
     depth: usize,
     room: &mut u64,
 ) -> Verified {
@@ -211,7 +211,15 @@ fn nested(
     match Archive::open(&bytes) {
         Ok(inner) if depth + 1 < MAX_DEPTH => {
             let path = format!("{label}!/{}", member.name());
-            members(&inner, (&path, whole), depth + 1, room)
+            members(
+                &inner,
+                Within {
+                    label: &path,
+                    whole,
+                },
+                depth + 1,
+                room,
+            )
         }
         Ok(_) => {
             let what = format!("archives nest deeper than {MAX_DEPTH} levels");

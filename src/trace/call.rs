@@ -155,3 +155,20 @@ pub struct Thrown<'a> {
 
 /// Type and message.
 pub type Described = Arc<(String, String)>;
+
+/// A logical call by its number, and for how many calls it stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Weighted {
+    pub(crate) call: u64,
+    pub(crate) weight: u32,
+}
+
+impl Piece {
+    /// The call that it is a piece of, which stands for so many.
+    pub(crate) fn weighted(&self, weight: u32) -> Weighted {
+        Weighted {
+            call: self.call,
+            weight,
+        }
+    }
+}

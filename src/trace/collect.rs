@@ -12,7 +12,7 @@
 //! A chunk is given back only after its copy is written. So a kill loses nothing: at most the copies of
 //! one turn are there and not given back, which the next collector sees by their serial numbers.
 
-use super::consumer::{self, Writer, read_at, write_at};
+use super::consumer::{self, TraceFile, Writer, read_at, write_at};
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
@@ -560,12 +560,25 @@ impl Source {
     }
 
     fn put(&self, at: usize, value: u64) -> Result<()> {
-        consumer::put((&self.file, &self.path), at, value)
+        consumer::put(
+            TraceFile {
+                file: &self.file,
+                path: &self.path,
+            },
+            at,
+            value,
+        )
     }
 
     /// Whether the process that writes the trace has ended.
     fn is_gone(&mut self) -> bool {
-        self.writer.is_gone((&self.file, &self.path), &self.header)
+        self.writer.is_gone(
+            TraceFile {
+                file: &self.file,
+                path: &self.path,
+            },
+            &self.header,
+        )
     }
 
     /// Takes out what is full; of a process that has ended also what is not.
@@ -577,8 +590,21 @@ impl Source {
         packers: &mut VecDeque<Packer>,
     ) -> Result<Turn> {
         let failed = |e| Error::io("read", &self.path, e);
-        consumer::beat((&self.file, &self.path), &mut self.header)?;
-        let head = consumer::refresh((&self.file, &self.path), &mut self.header, true)?;
+        consumer::beat(
+            TraceFile {
+                file: &self.file,
+                path: &self.path,
+            },
+            &mut self.header,
+        )?;
+        let head = consumer::refresh(
+            TraceFile {
+                file: &self.file,
+                path: &self.path,
+            },
+            &mut self.header,
+            true,
+        )?;
         let mut turn = Turn::default();
         if self.header.policy == POLICY_RING && !gone {
             return Ok(turn);

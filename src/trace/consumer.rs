@@ -20,6 +20,13 @@ pub(super) struct Writer {
     changed: Instant,
 }
 
+/// The open file of a trace, and where it lies.
+#[derive(Clone, Copy)]
+pub(super) struct TraceFile<'t> {
+    pub(super) file: &'t File,
+    pub(super) path: &'t Path,
+}
+
 impl Writer {
     pub(super) fn of(trace: &File) -> Writer {
         Writer {
@@ -34,15 +41,15 @@ impl Writer {
     }
 
     /// Whether it has ended.
-    pub(super) fn is_gone(&mut self, (trace, path): (&File, &Path), header: &Header) -> bool {
-        if lock::has_writer(trace) {
+    pub(super) fn is_gone(&mut self, trace: TraceFile<'_>, header: &Header) -> bool {
+        if lock::has_writer(trace.file) {
             self.was_locked = true;
             return false;
         }
         let orderly = header.flags & FLAG_ORDERLY != 0;
         self.was_locked
             || orderly
-            || !has_it_mapped(header.pid, path) && self.changed.elapsed() > QUIET
+            || !has_it_mapped(header.pid, trace.path) && self.changed.elapsed() > QUIET
     }
 }
 
@@ -60,24 +67,25 @@ pub(super) fn take(trace: &File, path: &Path, header: &Header) -> Result<()> {
 }
 
 /// Writes a number into a trace's header.
-pub(super) fn put((trace, path): (&File, &Path), at: usize, value: u64) -> Result<()> {
-    write_at(trace, &value.to_le_bytes(), at as u64).map_err(|e| Error::io("write to", path, e))
+pub(super) fn put(trace: TraceFile<'_>, at: usize, value: u64) -> Result<()> {
+    write_at(trace.file, &value.to_le_bytes(), at as u64)
+        .map_err(|e| Error::io("write to", trace.path, e))
 }
 
 /// Writes the next heartbeat: the process sees by it that the consumer lives.
-pub(super) fn beat(trace: (&File, &Path), header: &mut Header) -> Result<()> {
+pub(super) fn beat(trace: TraceFile<'_>, header: &mut Header) -> Result<()> {
     header.heartbeat = header.heartbeat.wrapping_add(1);
     put(trace, HEARTBEAT_AT, header.heartbeat)
 }
 
 /// Reads the header again; its bytes.
 pub(super) fn refresh(
-    (trace, path): (&File, &Path),
+    trace: TraceFile<'_>,
     header: &mut Header,
     consumes: bool,
 ) -> Result<Vec<u8>> {
     let mut head = vec![0; HEADER_USED];
-    let read = read_at(trace, &mut head, 0).map_err(|e| Error::io("read", path, e))?;
+    let read = read_at(trace.file, &mut head, 0).map_err(|e| Error::io("read", trace.path, e))?;
     if read == HEADER_USED {
         header.refresh(&head, consumes)?;
     }

@@ -4,7 +4,7 @@
 //! of time. So the pieces of a call come nearly in order, and a call is forgotten soon after its
 //! end: only those that are open are kept, some 80 bytes each.
 
-use super::call::{Call, Described, Outcome, Piece};
+use super::call::{Call, Described, Outcome, Piece, Weighted};
 use super::methods::MethodIx;
 use super::values::{self, Value};
 use super::window::Part;
@@ -106,7 +106,7 @@ impl LogicalCalls {
         weight: u32,
         on: On,
     ) {
-        if let Some(state) = self.state(method, (call, weight), time, on) {
+        if let Some(state) = self.state(method, Weighted { call, weight }, time, on) {
             state.begun = true;
             state.caller = caller;
         }
@@ -127,7 +127,7 @@ impl LogicalCalls {
         weight: u32,
         on: On,
     ) {
-        let Some(state) = self.state(method, (call, weight), time, on) else {
+        let Some(state) = self.state(method, Weighted { call, weight }, time, on) else {
             return;
         };
         if matches!(state.outcome, None | Some(Outcome::Running)) {
@@ -139,7 +139,7 @@ impl LogicalCalls {
     /// A piece of a call is over.
     pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, on: On, part: Part) {
         let inside = part.has(call.start, call.start.saturating_add(call.took));
-        let which = (piece.call, call.weight);
+        let which = piece.weighted(call.weight);
         let Some(state) = self.state(call.method, which, call.start, on) else {
             return;
         };
@@ -176,7 +176,7 @@ impl LogicalCalls {
     fn state(
         &mut self,
         method: MethodIx,
-        (call, weight): (u64, u32),
+        Weighted { call, weight }: Weighted,
         time: u64,
         on: On,
     ) -> Option<&mut State> {

@@ -55,6 +55,21 @@ pub struct Row {
     pub slowest: Option<(u64, u128)>,
 }
 
+/// How a call has ended.
+#[derive(Clone, Copy)]
+struct Ended {
+    /// Nanoseconds.
+    took: u64,
+    failed: bool,
+}
+
+/// The end of a logical call.
+struct Over {
+    time: u64,
+    failed: bool,
+    values: Vec<Value>,
+}
+
 /// Spans below requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Below {
@@ -288,7 +303,7 @@ struct Seen<'r> {
     /// Spans that run in pieces: when they began, and their values.
     logical: FxHashMap<u64, (u64, Vec<Value>)>,
     /// Calls whose end was read before their first piece: when they ended, whether they failed, and their values.
-    over: FxHashMap<u64, (u64, bool, Vec<Value>)>,
+    over: FxHashMap<u64, Over>,
     values: Vec<Value>,
 }
 
@@ -335,7 +350,7 @@ impl Seen<'_> {
     fn entry_ends(
         &mut self,
         known: &Known,
-        (took, failed): (u64, bool),
+        Ended { took, failed }: Ended,
         values: &[Value],
         key: Key,
     ) {
@@ -368,29 +383,26 @@ impl Seen<'_> {
     }
 
     /// A call that runs in pieces is over. Another thread's records, its first piece's among them, may be read later.
-    fn logical_ends(
-        &mut self,
-        method: MethodIx,
-        call: u64,
-        (time, failed): (u64, bool),
-        more: Vec<Value>,
-    ) {
+    fn logical_ends(&mut self, method: MethodIx, call: u64, over: Over) {
         let Some(known) = self.known(method).cloned() else {
             return;
         };
         let Some((start, mut values)) = self.logical.remove(&call) else {
             if self.over.len() < MAX_OPEN {
-                self.over.insert(call, (time, failed, more));
+                self.over.insert(call, over);
             }
             return;
         };
-        values.extend(more);
+        values.extend(over.values);
         let own = self.open_spans.logical(call);
         let values = match own {
             Some(own) => self.open_spans.values(own.span, values),
             None => values,
         };
-        let ended = (time.saturating_sub(start), failed);
+        let ended = Ended {
+            took: over.time.saturating_sub(start),
+            failed: over.failed,
+        };
         let entry = own.and_then(|own| self.entries.get(&own.span).copied());
         match (own, entry) {
             (Some(own), Some(entry)) if entry != own.span => {
@@ -405,7 +417,7 @@ impl Seen<'_> {
     fn span_ends(
         &mut self,
         known: &Known,
-        (took, failed): (u64, bool),
+        Ended { took, failed }: Ended,
         values: &[Value],
         key: Key,
     ) {
@@ -524,7 +536,10 @@ impl Visitor for Seen<'_> {
                 !contexts::is_within(rule, &mut rules) && contexts::is_span(rule, &values)
             });
             let request = self.request(around, own);
-            let ended = (call.total, call.outcome == Outcome::Error);
+            let ended = Ended {
+                took: call.total,
+                failed: call.outcome == Outcome::Error,
+            };
             match own {
                 _ if !is_span => {}
                 Some(own) if request == Some(Key::Span(own.span)) => {
@@ -546,9 +561,9 @@ impl Visitor for Seen<'_> {
             contexts.end(depth, |span| open.end_of_call(span.span, piece));
         }
         if let Some(piece) = call.piece.filter(|piece| piece.first)
-            && let Some((time, failed, more)) = self.over.remove(&piece.call)
+            && let Some(over) = self.over.remove(&piece.call)
         {
-            self.logical_ends(call.method, piece.call, (time, failed), more);
+            self.logical_ends(call.method, piece.call, over);
         }
         true
     }
@@ -561,8 +576,12 @@ impl Visitor for Seen<'_> {
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, _: u32) {
-        let values = std::mem::take(&mut self.values);
-        self.logical_ends(method, call, (time, outcome == Outcome::Error), values);
+        let over = Over {
+            time,
+            failed: outcome == Outcome::Error,
+            values: std::mem::take(&mut self.values),
+        };
+        self.logical_ends(method, call, over);
     }
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}

@@ -9,7 +9,7 @@
 //! segment before it is. A thread writes one segment after the other, so the end of one is known as soon as a look has seen
 //! the next; and a segment that a whole look after that has not found is not there.
 
-use super::consumer::{self, Writer, read_at, write_at};
+use super::consumer::{self, TraceFile, Writer, read_at, write_at};
 use super::file::{Aggregates, Counts, NAME, ThreadName, copy_whole, cut, is_packed};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
@@ -357,12 +357,25 @@ impl Tail {
     }
 
     fn put(&self, at: usize, value: u64) -> Result<()> {
-        consumer::put((&self.file, &self.path), at, value)
+        consumer::put(
+            TraceFile {
+                file: &self.file,
+                path: &self.path,
+            },
+            at,
+            value,
+        )
     }
 
     fn beat(&mut self) -> Result<()> {
         match self.consumes {
-            true => consumer::beat((&self.file, &self.path), &mut self.header),
+            true => consumer::beat(
+                TraceFile {
+                    file: &self.file,
+                    path: &self.path,
+                },
+                &mut self.header,
+            ),
             false => Ok(()),
         }
     }
@@ -370,11 +383,20 @@ impl Tail {
     /// Whether the trace is whole: its process has said so, or is gone.
     fn is_whole(&mut self) -> bool {
         self.header.flags & FLAG_ORDERLY != 0
-            || (self.writer).is_gone((&self.file, &self.path), &self.header)
+            || (self.writer).is_gone(
+                TraceFile {
+                    file: &self.file,
+                    path: &self.path,
+                },
+                &self.header,
+            )
     }
 
     fn begin_look(&mut self) -> Result<()> {
-        let trace = (&self.file, &*self.path);
+        let trace = TraceFile {
+            file: &self.file,
+            path: &self.path,
+        };
         consumer::refresh(trace, &mut self.header, self.consumes)?;
         // Asked before the look, so that it sees all that was written.
         self.is_last = self.is_whole();

@@ -32,7 +32,9 @@ use crate::aspect::rules::model::{Inject, OwnHook, OwnHooks, OwnRecord, Texts};
 use crate::aspect::rules::nearest_name;
 use crate::spans::SpanRule;
 use crate::switches::DECIDED;
+use record::Wanted;
 use sha2::{Digest, Sha256};
+use spans::SpanOf;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -294,10 +296,16 @@ impl Binder<'_> {
     ) {
         let mut binding = Binding::new(self, subject, aspect, follows);
         let own = aspect.2;
-        let records_of = own.record.iter().map(|record| (record, false));
-        let entries = own.entry.iter().map(|record| (record, true));
-        for (record, of_entry) in records_of.chain(entries) {
-            let is_late = subject.is_async && binding.is_late(record);
+        let records_of = own.record.iter().map(|record| Wanted {
+            record,
+            of_entry: false,
+        });
+        let entries = own.entry.iter().map(|record| Wanted {
+            record,
+            of_entry: true,
+        });
+        for wanted in records_of.chain(entries) {
+            let is_late = subject.is_async && binding.is_late(wanted.record);
             if is_late && !binding.begins_at_once() {
                 continue; // the rule says `?`
             }
@@ -306,7 +314,7 @@ impl Binder<'_> {
             }
             let mut at_end = Binding::new(self, completed, aspect, follows);
             let binding = if is_late { &mut at_end } else { &mut binding };
-            if let Err(misfit) = binding.record((record, of_entry), records, keep) {
+            if let Err(misfit) = binding.record(wanted, records, keep) {
                 wrong.push(misfit);
             }
         }
@@ -331,14 +339,16 @@ impl Binder<'_> {
             let decided = subject.span.is_some() || has_values;
             let says = if decided { says | DECIDED } else { says };
             match (subject.span, decided) {
-                (Some(rule), _) => binding.begun("Pass", says, (rule, aspects), records, keep)?,
+                (Some(rule), _) => {
+                    binding.begun("Pass", says, SpanOf { rule, aspects }, records, keep)?
+                }
                 (None, true) => binding.decided(says, records, keep)?,
                 (None, false) => {}
             }
             return Ok(Some(says));
         }
         match subject.span {
-            Some(rule) => binding.spans(says, (rule, aspects), records, keep)?,
+            Some(rule) => binding.spans(says, SpanOf { rule, aspects }, records, keep)?,
             None => binding.switched(says, records, keep)?,
         }
         Ok(None)
@@ -562,11 +572,15 @@ struct Records {
 impl Records {
     /// What is decided of the call, as an operand.
     fn state(&mut self, keep: &mut Keep) -> Meant {
-        let place = *self.state.get_or_insert_with(|| keep.state(INT));
         Meant::Value(Value {
-            source: Source::State(place),
+            source: Source::State(self.state_place(keep)),
             ty: INT,
         })
+    }
+
+    /// The place of that state.
+    fn state_place(&mut self, keep: &mut Keep) -> u16 {
+        *self.state.get_or_insert_with(|| keep.state(INT))
     }
 }
 

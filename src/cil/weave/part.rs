@@ -7,6 +7,7 @@ use crate::aspect::bind::call::{Bound, Operand, Role, Source};
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
+use crate::cil::assembly::Assembly;
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
@@ -139,7 +140,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Prepares a weave. With `numbers`, [`WovenType::numbered`] lists the methods, and [`Weaver::symbol_names`] has their
     /// names.
     pub fn new(
-        (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
+        Assembly { image, source }: Assembly<'i, 'a>,
         (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
         redirects: Redirects<'w>,
         machines: Machines,

@@ -452,8 +452,11 @@ impl<'i, 'a> File<'i, 'a> {
             methods.redirects.clear();
         }
         add_points(&mut methods, &plan);
-        let artifact = (image, &self.pdb);
-        let (woven, parts) = cil::weave_on(artifact, methods, key, &recorder, &run)?;
+        let assembly = cil::Assembly {
+            image,
+            source: &self.pdb,
+        };
+        let (woven, parts) = cil::weave_on(assembly, methods, key, &recorder, &run)?;
         let mut records = Records::default();
         for part in parts {
             records.append(part);
@@ -481,7 +484,11 @@ impl<'i, 'a> File<'i, 'a> {
             return Ok(None);
         }
         let image = self.source.image;
-        let made = cil::redirect((image, &self.pdb), methods, &plan.calls)?;
+        let assembly = cil::Assembly {
+            image,
+            source: &self.pdb,
+        };
+        let made = cil::redirect(assembly, methods, &plan.calls)?;
         plan.leave_calls(&made.left, |ty, index| {
             let (name, descriptor) = image.describe(ty, index)?;
             Ok(name + &descriptor)

@@ -4,7 +4,7 @@ use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread, Unrecor
 use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::printable::printable;
-use crate::trace::call::{Call, Frame, Outcome, Thrown};
+use crate::trace::call::{Call, Frame, Outcome, Thrown, Weighted};
 use crate::trace::control;
 use crate::trace::counted;
 use crate::trace::file::Trace;
@@ -280,7 +280,7 @@ impl Walk<'_> {
     fn logical(
         &mut self,
         method: usize,
-        (call, weight): (u64, u32),
+        Weighted { call, weight }: Weighted,
         time: u64,
     ) -> Option<&mut Logical> {
         if self.logical.len() >= MAX_LOGICAL && !self.logical.contains_key(&call) {
@@ -422,7 +422,7 @@ impl Visitor for Walk<'_> {
         let method = call.method as usize;
         let time = call.start.saturating_add(call.total);
         if let Some(piece) = call.piece {
-            let which = (piece.call, call.weight);
+            let which = piece.weighted(call.weight);
             self.logical(method, which, call.start);
             let size = values::size(&values);
             let room = self.logical_values + size <= values::MAX_LOGICAL;
@@ -466,7 +466,9 @@ impl Visitor for Walk<'_> {
             return;
         }
         let method = method as usize;
-        let is_kept = self.logical(method, (call, weight), time).is_some();
+        let is_kept = self
+            .logical(method, Weighted { call, weight }, time)
+            .is_some();
         if is_kept && !stack.is_empty() && self.begun.len() < MAX_LOGICAL {
             self.begun.push((time, call));
         }
@@ -477,7 +479,7 @@ impl Visitor for Walk<'_> {
             return;
         }
         let method = method as usize;
-        if let Some(logical) = self.logical(method, (call, weight), time) {
+        if let Some(logical) = self.logical(method, Weighted { call, weight }, time) {
             logical.outcome = outcome(how);
         }
     }

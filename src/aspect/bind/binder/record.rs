@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// A value that a rule records.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'r> {
+    pub(super) record: &'r OwnRecord,
+    /// It belongs to the entry span.
+    pub(super) of_entry: bool,
+}
+
 impl<'b> Binding<'b> {
     /// Whether a value of such a method cannot be recorded.
     pub(super) fn is_late(&self, record: &OwnRecord) -> bool {
@@ -15,10 +23,11 @@ impl<'b> Binding<'b> {
     /// The call that records a value. It needs no adapter: the hook library throws nothing.
     pub(super) fn record(
         &mut self,
-        (record, of_entry): (&OwnRecord, bool),
+        wanted: Wanted<'_>,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
+        let record = wanted.record;
         let operands = record.value.operands().iter();
         let moment = operands.fold(Moment::Start, |all, operand| {
             all.with(self.known_at(operand))
@@ -41,7 +50,7 @@ impl<'b> Binding<'b> {
         let named = records.names.len();
         for &when in moments {
             self.when = when;
-            self.record_at((record, of_entry), named as i64, records, keep)?;
+            self.record_at(wanted, named as i64, records, keep)?;
         }
         let early = self.early.take().unwrap_or_default();
         records.enter.made.extend(early.chains);
@@ -51,18 +60,19 @@ impl<'b> Binding<'b> {
     /// The same for one of the moments at which it is recorded, as the value of that number.
     pub(super) fn record_at(
         &mut self,
-        (record, of_entry): (&OwnRecord, bool),
+        wanted: Wanted<'_>,
         number: i64,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
+        let record = wanted.record;
         let mut made = Vec::new();
         let kept = keep.states.len();
         let value = self.evaluated(record, &mut made, keep)?;
         if matches!(value, Meant::Nothing) {
             return Ok(());
         }
-        let call = self.value_call((record, of_entry), value, number, records, keep);
+        let call = self.value_call(wanted, value, number, records, keep);
         // Spans and pointers are no objects: a rule for many methods leaves them out.
         if call.is_err()
             && matches!(&record.value, Recorded::Operand(o) | Recorded::Text(o) if o.optional)
@@ -87,12 +97,13 @@ impl<'b> Binding<'b> {
     /// The call of the hook library that writes a value.
     pub(super) fn value_call(
         &mut self,
-        (record, of_entry): (&OwnRecord, bool),
+        wanted: Wanted<'_>,
         value: Meant,
         number: i64,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<Call, Misfit> {
+        let Wanted { record, of_entry } = wanted;
         let own = self.aspect.2;
         let end = i64::from(self.when != When::Enter);
         let is_later = self.follows && self.is_task_with_result(record);

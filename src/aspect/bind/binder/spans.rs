@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// The rule of a span, and the aspects that meet its method.
+#[derive(Clone, Copy)]
+pub(super) struct SpanOf<'r> {
+    pub(super) rule: &'r SpanRule,
+    pub(super) aspects: &'r [Meets<'r>],
+}
+
 impl<'b> Binding<'b> {
     /// The calls around the values that a logical call begins with: they decide about it, in front of its first piece.
     pub(super) fn decided(
@@ -15,7 +22,7 @@ impl<'b> Binding<'b> {
         let says = Meant::Constant(Word::Int(says.into()));
         let mut call = self.call_with(&decide, &[says, id()], keep)?;
         let of_call = [records.state(keep), id()];
-        call.dest = Dest::State(records.state.unwrap_or_default());
+        call.dest = Dest::State(records.state_place(keep));
         records.enter.decides = Some(call);
         records.enter.switched = Some(self.call_with(&pass, &of_call, keep)?);
         Ok(())
@@ -39,7 +46,7 @@ impl<'b> Binding<'b> {
         let first = if has_values { decide } else { enter };
         let mut call = self.call_with(&first, &[says, id()], keep)?;
         let of_call = [records.state(keep), id()];
-        call.dest = Dest::State(records.state.unwrap_or_default());
+        call.dest = Dest::State(records.state_place(keep));
         match has_values {
             true => {
                 records.enter.decides = Some(call);
@@ -61,7 +68,7 @@ impl<'b> Binding<'b> {
     pub(super) fn spans(
         &mut self,
         says: i32,
-        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        span: SpanOf<'_>,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
@@ -70,7 +77,7 @@ impl<'b> Binding<'b> {
             Language::CSharp => ["Begin", "Exit", "Error"],
         };
         let [begin, exit, error] = names;
-        self.begun(begin, says, (rule, aspects), records, keep)?;
+        self.begun(begin, says, span, records, keep)?;
         let [exit, error] = [exit, error].map(|name| self.of_library(SPANS, name, &(0..0), 4));
         let of_call = [records.state(keep), id()];
         records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
@@ -88,12 +95,13 @@ impl<'b> Binding<'b> {
         &mut self,
         begin: &str,
         says: i32,
-        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        span: SpanOf<'_>,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let begin = self.of_library(SPANS, begin, &(0..0), 4);
-        self.span_begins(says, (rule, aspects), &begin, records, keep)?;
+        self.span_begins(says, span, &begin, records, keep)?;
+        let aspects = span.aspects;
         self.injected(aspects, records, keep)?;
         self.span_gives(aspects, records, keep)
     }
@@ -102,11 +110,12 @@ impl<'b> Binding<'b> {
     pub(super) fn span_begins(
         &mut self,
         says: i32,
-        (rule, aspects): (&SpanRule, &[Meets<'_>]),
+        span: SpanOf<'_>,
         begin: &OwnHook,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
+        let SpanOf { rule, aspects } = span;
         let came = self.extracted(aspects, records, keep)?;
         let came = self.span_takes(came, aspects, records, keep)?;
         let decide = match self.binder.target.language() {
@@ -126,7 +135,7 @@ impl<'b> Binding<'b> {
         }
         let mut call = self.call_with(&decide, &incoming, keep)?;
         let state = records.state(keep);
-        call.dest = Dest::State(records.state.unwrap_or_default());
+        call.dest = Dest::State(records.state_place(keep));
         records.enter.decides = Some(call);
         match kept {
             Some((kept, goes_on)) => self.leaves(kept, goes_on, records, keep)?,
@@ -142,7 +151,7 @@ impl<'b> Binding<'b> {
                 });
                 let meant = [records.state(keep), stage, id()];
                 let mut call = self.call_with(&leave, &meant, keep)?;
-                call.dest = Dest::State(records.state.unwrap_or_default());
+                call.dest = Dest::State(records.state_place(keep));
                 records.exit.made.push(call);
             }
             None => {}
@@ -193,7 +202,7 @@ impl<'b> Binding<'b> {
         let leave = self.of_library([SPANS[0]; 2], "leave", &(0..0), 4);
         let meant = [records.state(keep), kept, goes_on, id()];
         let mut call = self.call_with(&leave, &meant, keep)?;
-        call.dest = Dest::State(records.state.unwrap_or_default());
+        call.dest = Dest::State(records.state_place(keep));
         records.exit.made.push(call);
         Ok(())
     }

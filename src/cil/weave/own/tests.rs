@@ -14,7 +14,7 @@ use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{Pdb, Source as Debugging};
 use crate::cil::testing::{SHAPES, Whole, text, whole};
-use crate::cil::{scan, weave};
+use crate::cil::{Assembly, scan, weave};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -168,7 +168,16 @@ fn woven(
     };
     scan(&image, &mut planner).unwrap();
     let source = Debugging::of(&image, pdb);
-    let (woven, types) = weave((&image, &source), planner.plan, None, methods).unwrap();
+    let (woven, types) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        planner.plan,
+        None,
+        methods,
+    )
+    .unwrap();
     let left = types.into_iter().flat_map(|ty| ty.left);
     let left = left.map(|left| (left.method, left.reason)).collect();
     (whole(woven.write(Arc::default()).unwrap()).unwrap(), left)

@@ -14,7 +14,7 @@ use crate::cil::pdb::{Format, Pdb, Source};
 use crate::cil::scan::Survey;
 use crate::cil::testing::{SHAPES, Whole, whole};
 use crate::cil::warning::Warning;
-use crate::cil::{Image, scan, weave};
+use crate::cil::{Assembly, Image, scan, weave};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::ops::Range;
@@ -42,7 +42,16 @@ fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Wh
     let image = Image::parse(bytes).unwrap();
     let plan = plan(&image);
     let source = Source::of(&image, pdb);
-    let (woven, types) = weave((&image, &source), plan.methods, None, usize::MAX).unwrap();
+    let (woven, types) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        plan.methods,
+        None,
+        usize::MAX,
+    )
+    .unwrap();
     for ty in &types {
         for method in ty.methods() {
             let (name, file) = (ty.name(), ty.file());
@@ -144,7 +153,16 @@ fn calls_that_can_be_switched_say_so_where_they_begin() {
         ..Methods::default()
     };
     let source = Source::of(&image, None);
-    let (woven, types) = weave((&image, &source), methods, None, usize::MAX).unwrap();
+    let (woven, types) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        methods,
+        None,
+        usize::MAX,
+    )
+    .unwrap();
     // What has no machine runs in no pieces.
     let left = types.iter().flat_map(|ty| &ty.left);
     let mut left: Vec<_> = left
@@ -338,8 +356,16 @@ fn parts_come_out_as_if_one_had_woven_all() {
         let plan = plan(&image);
         let source = Source::of(&image, pdb);
         let of = |methods| {
-            let (woven, types) =
-                weave((&image, &source), plan.methods.clone(), None, methods).unwrap();
+            let (woven, types) = weave(
+                Assembly {
+                    image: &image,
+                    source: &source,
+                },
+                plan.methods.clone(),
+                None,
+                methods,
+            )
+            .unwrap();
             let types: Vec<_> = (types.iter())
                 .map(|ty| {
                     let methods = ty.methods().map(|m| format!("{m:?}")).collect::<Vec<_>>();
@@ -376,7 +402,16 @@ fn outcomes(bytes: &[u8]) -> (Vec<String>, Vec<(String, Reason)>, Whole) {
     let image = Image::parse(bytes).unwrap();
     let plan = plan(&image);
     let source = Source::of(&image, None);
-    let (woven, types) = weave((&image, &source), plan.methods, None, usize::MAX).unwrap();
+    let (woven, types) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        plan.methods,
+        None,
+        usize::MAX,
+    )
+    .unwrap();
     let names = types
         .iter()
         .flat_map(|ty| ty.methods().map(|m| m.name.to_string()));
@@ -461,7 +496,7 @@ proptest! {
         let image = Image::parse(DEBUG).unwrap();
         let plan = plan(&image);
         let source = Source::of(&image, Some(&pdb));
-        let (woven, _) = weave((&image, &source), plan.methods, None, usize::MAX).unwrap();
+        let (woven, _) = weave(Assembly { image: &image, source: &source }, plan.methods, None, usize::MAX).unwrap();
         if let Ok(written) = woven.write(Arc::default()) {
             let written = whole(written).unwrap();
             let image = Image::parse(&written.image).unwrap();

@@ -5,7 +5,7 @@ use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::Plan;
 use crate::cil::pdb::Source;
 use crate::cil::testing::{SHAPES, Whole, whole};
-use crate::cil::{scan, weave};
+use crate::cil::{Assembly, scan, weave};
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -30,7 +30,15 @@ fn woven(bytes: &[u8], every: u32, symbols: Option<&[u8]>, key: Option<&[u8]>) -
     let plan = plan(&image, every)?;
     let source = Source::of(&image, None);
     let key = key.map(|key| StrongNameKey::parse(key).unwrap());
-    let (woven, _) = weave((&image, &source), plan.methods, key.as_ref(), usize::MAX)?;
+    let (woven, _) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        plan.methods,
+        key.as_ref(),
+        usize::MAX,
+    )?;
     let symbols = Arc::new(symbols.unwrap_or_default().to_vec());
     whole(woven.write(symbols)?)
 }
@@ -266,7 +274,16 @@ fn what_a_section_does_not_hold_is_no_room() {
     let image = Image::parse(bytes).unwrap();
     let plan = plan(&image, 1).unwrap();
     let source = Source::of(&image, None);
-    let (woven, _) = weave((&image, &source), plan.methods, None, usize::MAX).unwrap();
+    let (woven, _) = weave(
+        Assembly {
+            image: &image,
+            source: &source,
+        },
+        plan.methods,
+        None,
+        usize::MAX,
+    )
+    .unwrap();
     let symbols = Arc::new(b"symbols".to_vec());
     let written = whole(woven.write(symbols).unwrap()).unwrap();
     let after = Image::parse(&written.image).unwrap();

@@ -17,7 +17,7 @@ use crate::spans::SpanRule;
 use crate::switches::{self, Sampling};
 use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
-use crate::trace::call::{Call, Frame, Outcome, Piece, Thrown, from_root};
+use crate::trace::call::{Call, Frame, Outcome, Piece, Thrown, Weighted, from_root};
 use crate::trace::contexts::{self, Anchor, Contexts, OpenSpans};
 use crate::trace::exceptions;
 use crate::trace::export::Selection;
@@ -1104,7 +1104,7 @@ impl Spans {
     fn begin_logical(
         &mut self,
         method: MethodIx,
-        (call, weight): (u64, u32),
+        Weighted { call, weight }: Weighted,
         time: u64,
         stack: &[Frame],
         begun: bool,
@@ -1317,7 +1317,7 @@ impl Spans {
     fn learn_ended(&mut self, ended: &Ended<'_>) {
         let call = ended.call;
         if let Some(piece) = call.piece.filter(|piece| piece.first) {
-            let which = (piece.call, call.weight);
+            let which = piece.weighted(call.weight);
             self.goes_on(piece.call, ended.own);
             self.begin_logical(call.method, which, call.start, ended.around, true);
             if self.rule(call.method).is_some() && self.begun_by_piece.len() < MAX_LOGICAL {
@@ -1336,7 +1336,7 @@ impl Spans {
         let call = ended.call;
         // Who resumes it has not begun it.
         let began = if piece.first { ended.around } else { &[] };
-        let which = (piece.call, call.weight);
+        let which = piece.weighted(call.weight);
         self.goes_on(piece.call, ended.own);
         self.begin_logical(call.method, which, call.start, began, piece.first);
         let mut late = None;
@@ -1780,7 +1780,7 @@ impl Visitor for Spans {
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, weight: u32, stack: &[Frame]) {
         let stack = self.looked_at(stack);
-        self.begin_logical(method, (call, weight), time, stack, true);
+        self.begin_logical(method, Weighted { call, weight }, time, stack, true);
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, weight: u32) {
@@ -1789,7 +1789,7 @@ impl Visitor for Spans {
         }
         let values = std::mem::take(&mut self.values);
         if self.rule(method).is_some() && !self.logical.contains_key(&call) {
-            self.begin_logical(method, (call, weight), time, &[], false);
+            self.begin_logical(method, Weighted { call, weight }, time, &[], false);
         }
         if let Some(known) = self.logical.get_mut(&call) {
             known.weight = known.weight.max(weight);
