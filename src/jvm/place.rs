@@ -388,7 +388,7 @@ pub fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions)
     additions.shared_method(tag::METHODREF, owner, b"call", &descriptor)
 }
 
-/// What is passed before the exception is looked at.
+/// The types that are passed before the exception's type is tested.
 pub fn untested(redirect: &Redirect, placed: &Placed) -> Vec<Ty> {
     let mut taken = redirect.callee.taken();
     if let (Some(first), Some(exception)) = (taken.first_mut(), placed.point.takes.first()) {

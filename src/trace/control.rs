@@ -267,7 +267,7 @@ pub struct More {
     pub is_off: bool,
 }
 
-/// How much a copy of a chunk tells: a later one tells more.
+/// How many changes a copy of a chunk has: a later copy has more.
 pub(super) fn extent(changes: &[Change]) -> (usize, u64) {
     let more = changes.last().map_or(0, |last| match last.what {
         What::More(more) => more.count,
@@ -295,7 +295,7 @@ pub fn states(changes: &[Change]) -> impl DoubleEndedIterator<Item = (u64, &Stat
     })
 }
 
-/// What the program has decided itself, as it was at last: of each method what is left.
+/// The program's own decisions at the end of the trace: how much of each method is still recorded.
 pub fn decided(changes: &[Change]) -> BTreeMap<u32, Less> {
     let mut decided = BTreeMap::new();
     for change in changes {
