@@ -237,7 +237,7 @@ impl Asked {
         true
     }
 
-    /// The trace has a single call whose method is aggregated.
+    /// A single slow or failed call of an aggregated method.
     pub fn slow(&mut self, method: MethodIx, thread: u32, (start, took): (u64, u64), failed: bool) {
         if self.query.conditions.is_empty() {
             self.consider(Listed {
