@@ -54,8 +54,7 @@ impl Advice {
         Advice(self.0 & other.0)
     }
 
-    /// What several aspects say of one method together: what is recorded is neither summed up nor counted beside, what is
-    /// summed up not counted.
+    /// The advice of several aspects for one method: recording wins over aggregating, aggregating over counting.
     #[must_use]
     pub const fn settled(self) -> Advice {
         match (self.only(Advice::ALL).0, self.has(Advice::AGGREGATE)) {

@@ -1,4 +1,4 @@
-//! `weave tune`: which methods are recorded for nothing, and rules without them.
+//! `weave tune`: finds methods that are not worth recording, and takes them out of the rules.
 
 mod entry;
 mod file;

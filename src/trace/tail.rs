@@ -70,7 +70,8 @@ pub trait Reader {
 /// How a trace is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Full chunks are given back, so that the recording goes on beyond its limit. Under `ring` there are no consumers.
+    /// Full chunks are given back, so that recording can continue past the size limit. Under `ring` there are no
+    /// consumers.
     Consumer,
     /// The file is only read.
     Onlooker,

@@ -1,4 +1,4 @@
-//! Which methods' records cost more than they tell, and what is left without them.
+//! Which methods are not worth recording, and how many records remain without them.
 
 use super::analysis::{Analysis, Process, ThreadStats};
 use super::methods::Method;
