@@ -394,7 +394,7 @@ pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Ve
             moments.push(format!("and {more} times more"));
         }
         told.push(format!(
-            "switched while it ran, so numbers are of parts of the time: {}",
+            "switched while it ran; numbers cover only parts of the time: {}",
             moments.join("; ")
         ));
     }
@@ -636,7 +636,7 @@ mod tests {
             told(&changes, [&noise].into_iter()),
             [
                 "off from the start, which was at level info: noise",
-                "switched while it ran, so numbers are of parts of the time: at 1.50 s level debug, mode count; \
+                "switched while it ran; numbers cover only parts of the time: at 1.50 s level debug, mode count; \
                  at 3.00 s as the rules say, sql on, ui off; at 4.50 s ui on, sql by level",
             ]
         );

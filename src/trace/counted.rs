@@ -61,6 +61,6 @@ pub fn unrecorded(trace: &Trace) -> u64 {
 pub fn left_out(methods: u64, how: &str) -> String {
     let methods = counted(methods, "method");
     format!(
-        "{methods} {how}, not recorded, left out: what they did is known of whole processes alone"
+        "{methods} {how}, not recorded, left out: their numbers are known of whole processes only"
     )
 }
