@@ -84,10 +84,11 @@ pub const MOST_OVERHEAD: u32 = 1_000;
 
 /// The most calls that a [`Sampling`] can have.
 pub const MOST_SAMPLED: u32 = (1 << 24) - 1;
-/// In what [`says`] says: calls are sampled.
+/// A bit of [`says`]: calls are sampled.
 const SAMPLED: u32 = 1 << 3;
 
-/// In what [`says`] says: values of a logical call are recorded in front of its begin, and what becomes of it was decided there.
+/// A bit of [`says`]: values of a logical call are recorded before its begin, and whether to record it was decided
+/// there.
 pub const DECIDED: i32 = 1 << 6;
 
 /// What woven code says to the hook library of a method that can be switched: what its rules do.

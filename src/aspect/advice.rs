@@ -54,8 +54,7 @@ impl Advice {
         Advice(self.0 & other.0)
     }
 
-    /// What several aspects say of one method together: what is recorded is neither summed up nor counted beside, what is
-    /// summed up not counted.
+    /// The advice of several aspects for one method: recording wins over aggregating, aggregating over counting.
     #[must_use]
     pub const fn settled(self) -> Advice {
         match (self.only(Advice::ALL).0, self.has(Advice::AGGREGATE)) {
@@ -313,7 +312,7 @@ impl fmt::Display for Reason {
             Reason::Excluded => "excluded by the rule",
             Reason::AlreadyWoven => "woven already",
             Reason::Runtime => "part of the hook library",
-            Reason::Foundation => "the hooks run on this class themselves",
+            Reason::Foundation => "the hook library itself uses this class",
             Reason::CodeTooLarge => "the code would exceed the format's limit",
             Reason::PoolFull => "no room for the hooks in the constant pool or the tables of ids",
             Reason::NoSuperCall => "the constructor never calls another constructor",
@@ -324,13 +323,13 @@ impl fmt::Display for Reason {
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::LibraryUnseen => {
-                "the hooks lie in the application, which its class does not see from there"
+                "the hooks are in the application, which the loader of this class does not see"
             }
             Reason::SerialNumber => {
                 "synchronized, of a class whose field serialVersionUID is not `static final long`: its default number would change"
             }
             Reason::DefinedHidden => {
-                "its class may be defined hidden from its bytes (defineHiddenClass), where its name means another class"
+                "the program may define its class as a hidden class (defineHiddenClass); there the class's name means another class"
             }
             Reason::HookType => "rules call its type, which is not woven then",
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
@@ -351,42 +350,42 @@ impl fmt::Display for Reason {
             Reason::CoreLibrary => "the core library, which the hook library depends on",
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
             Reason::NoCoreReference => "the assembly refers to no core library",
-            Reason::CallOfSuper => "a call of a super or private method stays as it is",
-            Reason::CallOfExact => "a call of a base type's or a struct's method stays as it is",
+            Reason::CallOfSuper => "a call of a super or private method is left unchanged",
+            Reason::CallOfExact => "a call of a base type's or a struct's method is left unchanged",
             Reason::CallOfGeneric => {
-                "a call of a generic method or of a generic type's method stays as it is"
+                "a call of a generic method or of a generic type's method is left unchanged"
             }
             Reason::TakesInIterator => {
-                "what an iterator takes would be the context of who enumerates it: the call stays as it is"
+                "an iterator runs in the context of its consumer, so a call in it cannot take one: the call is left unchanged"
             }
-            Reason::CallOfHidden => "a call of what is not public stays as it is",
+            Reason::CallOfHidden => "a call of a member that is not public is left unchanged",
             Reason::CallOfUnknown => {
-                "a call stays as it is, since a superclass is unknown, and what is called may be protected (name the library that has it with --reference)"
+                "a call is left unchanged: a superclass is unknown, so the method may be protected (name its library with --reference)"
             }
-            Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
+            Reason::CallerSensitive => "a call of a method that looks at its caller is left unchanged",
             Reason::Uninitialised => {
-                "a point where the object is not initialised yet stays as it is"
+                "a point where the object is not initialised yet is left unchanged"
             }
-            Reason::SetOfFinal => "a final field is set by its own class alone",
+            Reason::SetOfFinal => "only its own class may set a final field",
             Reason::PointOfStruct => {
-                "a point of a struct that cannot be told or passed, or of what may be one, stays as it is"
+                "a point is left unchanged: its value is a struct, or may be one, that cannot be identified or passed"
             }
             Reason::NoLines => "there is no portable PDB that says where its lines are",
             Reason::PointOfGeneric => {
-                "a point with a value that a type parameter decides about stays as it is"
+                "a point is left unchanged: its value's type depends on a type parameter"
             }
             Reason::PointOfHidden => {
-                "a point with a value of a type that is private in another stays as it is"
+                "a point is left unchanged: its value's type is a private nested type"
             }
-            Reason::AddressOfField => "a field whose address is taken stays as it is",
+            Reason::AddressOfField => "a field whose address is taken is left unchanged",
             Reason::ExceptionUnnamed => {
-                "a throw in an assembly that names no such exception stays as it is"
+                "a throw in an assembly that names no such exception is left unchanged"
             }
             Reason::MadeApart => {
-                "an object that is made across a branch, or that nothing keeps, stays as it is"
+                "an object is left unchanged: it is created across a branch, or never used"
             }
             Reason::HeldLock => {
-                "a point where a lock is held that no handler would give up stays as it is"
+                "a point is left unchanged: no handler would release the lock that is held there"
             }
         })
     }

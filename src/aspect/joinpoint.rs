@@ -184,7 +184,8 @@ pub trait MethodDetails {
     fn has_lines(&self) -> bool {
         true
     }
-    /// Whether its code takes no longer than it is: it calls nothing, makes no array, waits for nothing, and never goes back.
+    /// Whether its code is straight-line: no call, no array, no monitor, no backward branch. Its time is bounded by its
+    /// length.
     fn is_straight_line(&self) -> bool {
         false
     }

@@ -47,7 +47,7 @@ impl Planned {
     }
 }
 
-/// A method that some rule looked at and that is left as it was.
+/// A method that some rule matches and that is left unwoven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The number of its type, in the order in which the scan shows types, from 0.

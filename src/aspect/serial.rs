@@ -1,4 +1,4 @@
-//! The numbers by which Java's serialization tells versions of a class apart (Java Object Serialization Specification, 4.6).
+//! The default `serialVersionUID` of a class (Java Object Serialization Specification, 4.6).
 //!
 //! A class that names none has a number that is a hash of what it declares. What weaving changes of that must not change the number,
 //! or the woven program refuses what the unwoven one wrote.

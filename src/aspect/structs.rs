@@ -11,7 +11,7 @@ pub struct Structs {
     known: FxHashMap<Box<str>, bool>,
     /// Types that only types below others see.
     hidden: FxHashSet<Box<str>>,
-    /// Those that were asked for in vain, and their assemblies.
+    /// Types that were looked up and not found, and their assemblies.
     missing: Mutex<BTreeMap<Box<str>, Box<str>>>,
 }
 
@@ -46,7 +46,7 @@ impl Structs {
         }
     }
 
-    /// Whether it was asked for in vain.
+    /// Whether it was looked up and not found.
     pub fn is_missing(&self, name: &str) -> bool {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         missing.contains_key(name)

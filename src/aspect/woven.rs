@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct WovenType {
     /// The type's number in the scan's order, as [`Planned::ty`](crate::aspect::plan::Planned::ty).
     pub ty: u32,
-    /// Planned methods that were left as they were.
+    /// Planned methods that were left unwoven.
     pub left: Vec<Skipped>,
     text: String,
     name: usize,

@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Switch what a running program records, or show what is on
 ///
 /// It acts within a second. Aspects are switched by level or by name where a rule of the build has a `level`; the mode is of all
-/// their methods. Calls that are open keep to what they began with. Without a switch it shows what is on.
+/// their methods. Calls that are open end in the mode in which they began. Without a switch it shows what is on.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   weave control 4711                              what is on

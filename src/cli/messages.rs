@@ -23,7 +23,7 @@ pub enum MessageFormat {
 const RULES: &str = "WV0003";
 /// `--strict`: nothing was written.
 const REFUSED: &str = "WV0008";
-/// An aspect puts a hook nowhere.
+/// An aspect matches nothing.
 const IDLE: &str = "WV0120";
 /// A method that matches a rule is left as it was.
 const LEFT: &str = "WV0121";

@@ -65,7 +65,7 @@ pub fn left(left: &Left) -> String {
     let (artifact, reason) = (&left.artifact, left.reason);
     match reason.is_of_part() {
         true => format!("{artifact}: in {name} {reason}"),
-        false => format!("{artifact}: {name} is left as it was: {reason}"),
+        false => format!("{artifact}: {name} is left unwoven: {reason}"),
     }
 }
 

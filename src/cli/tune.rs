@@ -1,4 +1,4 @@
-//! `weave tune`: which methods are recorded for nothing, and rules without them.
+//! `weave tune`: finds methods that are not worth recording, and takes them out of the rules.
 
 mod entry;
 mod file;
@@ -42,8 +42,8 @@ const SHOWN_PERCENT: f64 = 1.0;
 
 /// Find methods that are not worth recording, and leave them out of the rules
 ///
-/// Looks for methods that were called often and were too short to tell anything but what the hooks themselves take. Shows what
-/// each costs, and what is left without them. --write puts them into a rules file as `exclude`, for the next build.
+/// Looks for methods that are called often and are too short to be worth recording. Shows what each costs, and how many
+/// records remain without them. --write puts them into a rules file as `exclude`, for the next build.
 #[derive(clap::Args, Debug, Clone)]
 #[command(after_help = "Examples:
   weave tune weave-4711.wtrace                       what to leave out, and what is left
@@ -467,9 +467,9 @@ impl<'a> Advised<'a> {
         if rows.is_empty() {
             let why = match self.tuning.reached && !self.has_target() {
                 true if self.args.from_auto => "the program has left no method out itself",
-                true => "no method's records cost more than they tell",
-                false if self.tuning.reached => "the target holds as it is",
-                false => "no method is too short to tell something",
+                true => "every method is worth its records",
+                false if self.tuning.reached => "the target is met already",
+                false => "no method is too short",
             };
             return writeln!(out, "\nNothing to leave out: {why}.");
         }
@@ -647,7 +647,7 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
     });
     match (file.added, file.is_new) {
         (0, true) => writeln!(out, "{path} is not made: there is nothing to put into it.")?,
-        (0, false) if file.aspects.is_empty() => writeln!(out, "{path} stays as it is.")?,
+        (0, false) if file.aspects.is_empty() => writeln!(out, "{path} is not changed.")?,
         (0, false) => writeln!(out, "{path} leaves all of them out already.")?,
         (n, is_new) => writeln!(
             out,
@@ -762,7 +762,7 @@ fn check(source: &str, before: &Rules, text: &str) -> Result<()> {
         false => Err(Error::new(
             Kind::NotDone,
             format!(
-                "{source} cannot be added to without changing what else it says; it stays as it is"
+                "{source} cannot be extended without changing its meaning; it is not changed"
             ),
         )),
     }

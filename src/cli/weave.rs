@@ -158,7 +158,7 @@ impl WeaveArgs {
         }
         if all_idle && outcome.idle.is_empty() && outcome.warnings.is_empty() {
             let name = input.file_name().unwrap_or(input.as_os_str());
-            let text = format!("{}: no rule takes a method of it", name.display());
+            let text = format!("{}: no rule matches a method of it", name.display());
             outcome.warn(WarningKind::NothingTaken, text);
         }
     }

@@ -64,7 +64,7 @@ fn header_paths(clauses: &str) -> Vec<String> {
 
 /// A parsed `META-INF/MANIFEST.MF`.
 ///
-/// Edits replace whole attributes; all other bytes stay as they were.
+/// Edits replace whole attributes; all other bytes are unchanged.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     source: Vec<u8>,

@@ -43,8 +43,8 @@ impl Place {
         }
     }
 
-    /// Where a file goes whose name nobody chose: what lies there is replaced, a symbolic link and a pipe as well, for somebody else
-    /// may have put it there.
+    /// Where a file goes whose name weave chose: an existing file is replaced, also a symbolic link or a pipe, since
+    /// somebody else may have put it there.
     pub fn own(target: &Path) -> Result<Place> {
         match target.symlink_metadata() {
             Ok(there) if there.is_dir() => Err(Error::usage(format!(

@@ -237,7 +237,7 @@ impl Output {
         }
     }
 
-    /// Whether nobody reads it any more (`| head`), which is no failure: what comes after would be for nobody.
+    /// Whether the reader is gone (`| head`). That is no failure; further output would have no reader.
     pub fn is_closed(&self) -> bool {
         matches!(&self.0, To::Stream(stream) if stream.is_closed)
     }

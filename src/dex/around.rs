@@ -1,4 +1,4 @@
-//! Hooks in the places of bodies: such a body becomes a method of its own, which `proceed` runs.
+//! Hooks that replace bodies (`around`): the body becomes a separate method, which `proceed` runs.
 //!
 //! ```text
 //!     M             new-instance P; invoke-direct {P, this, arguments}; <operands>; invoke-static hook; return
@@ -6,8 +6,8 @@
 //!     P             a class of the interface that the hook asks for, whose method calls that
 //! ```
 //!
-//! A static body is in no table of virtual methods, and no subclass overrides it; calls of `super` stay legal there. It cannot be
-//! private, since P calls it: it is of the package, and public in interfaces.
+//! A static body has no entry in the table of virtual methods, and no subclass overrides it; calls of `super` stay
+//! legal in it. It cannot be private, since P calls it: it is package-private, and public in interfaces.
 //!
 //! The file is split before anything is woven into it; then the hooks outside of an `around` are woven into M, and the others with
 //! the recorded pair into its body. Where several aspects have one, there is a method for each between these two.
@@ -136,7 +136,7 @@ struct Part {
 }
 
 impl Split {
-    /// Splits the planned methods that have hooks in the places of their bodies, but for those that are left; more join these.
+    /// Splits the planned methods with `around` hooks, except those that are left unwoven; it may add to these.
     fn of(
         dex: &Dex<'_>,
         plan: &Plan,

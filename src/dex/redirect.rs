@@ -1,7 +1,8 @@
-//! Calls of other methods in the places of calls, and the classes that these methods are in.
+//! Redirected calls: each is replaced by a call of another method. This makes the calls and the classes of these
+//! methods.
 //!
-//! A call is redirected where it stands: `invoke-static` takes the same registers. The method that is called instead calls the
-//! other; it is woven with its hooks like any other then.
+//! A call is replaced in place: `invoke-static` takes the same registers. The method that is called instead calls the
+//! original one, and is woven with its hooks like any other.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
@@ -441,7 +442,7 @@ fn words_of(redirect: &Redirect) -> u32 {
     words.sum()
 }
 
-/// Puts other calls in the places of the planned ones.
+/// Replaces the planned calls.
 fn patch(bytes: &mut [u8], plan: &Plan, called: &[u32]) -> Result<()> {
     let mut places = Vec::with_capacity(plan.calls.len());
     {

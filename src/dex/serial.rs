@@ -1,4 +1,4 @@
-//! What a class declares, for the number by which serialization tells its versions apart: as reflection on Android shows it.
+//! What a class declares, for its default `serialVersionUID`, as reflection on Android shows it.
 
 use crate::aspect::serial::{Declared, Member, Said};
 use crate::bytes::{Cursor, u16_at};

@@ -146,7 +146,7 @@ impl Layout {
         self.stop(pc).growth = by as i32;
     }
 
-    /// The size of the instruction at `pc` depends on where it comes to lie.
+    /// The size of the instruction at `pc` depends on its new position.
     pub fn movable(&mut self, pc: u32) {
         self.stop(pc).movable = true;
     }

@@ -268,7 +268,7 @@ fn within(tag: &Tag, to: &mut Vec<Table>, sink: &mut Sink) {
     }
 }
 
-/// What every rule leaves out: what is excluded, and what is not among what is included.
+/// What every rule excludes: the excluded types, and types that are not included.
 fn leaves(include: &[Table], exclude: Vec<Table>) -> Vec<Table> {
     let mut all = exclude;
     let mut wanted = Vec::new();

@@ -152,7 +152,7 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The rules of call targets: one for each integration, and one for what it has for security alone.
+/// The rules of call targets: one for each integration, and one for its targets that serve security only.
 #[derive(Default)]
 struct CallTargets {
     drafts: Vec<Draft>,

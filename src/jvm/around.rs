@@ -1,12 +1,13 @@
-//! Hooks in the places of bodies: such a body becomes a method of its own, which `proceed` runs.
+//! Hooks that replace bodies (`around`): the body becomes a separate method, which `proceed` runs.
 //!
 //! ```text
 //!     M             operands, among them [new runner; dup; number; this; arguments; invokespecial]; invokestatic hook; xreturn
 //!     weave$body$M  what M was: static, its object the first argument
 //! ```
 //!
-//! A static body is in no table of virtual methods, and no subclass overrides it; calls of `super` stay legal there. It is of the
-//! package, since a [runner](super::runner) calls it. One that takes its object's lock is private, and a static method calls it.
+//! A static body has no entry in the table of virtual methods, and no subclass overrides it; calls of `super` stay
+//! legal in it. It is package-private, since a [runner](super::runner) calls it. A body that takes its object's lock is
+//! private, and a static method calls it.
 //!
 //! Where there is no place for a runner, or the class must have no more members than private ones, parts are private and `proceed` is
 //! a lambda: `[this; arguments; invokedynamic]`.
@@ -96,7 +97,7 @@ struct Splitting<'s, 'a> {
     /// Methods behind those that the class has.
     added: Vec<u8>,
     added_count: usize,
-    /// What the class says of its number for serialization; none, where nobody asks for that.
+    /// What the class declares as `serialVersionUID`; none where serialization does not read it.
     said: Option<Said>,
     /// The places of its bodies in runners.
     seats: &'s Seats,
@@ -121,7 +122,7 @@ struct Mark {
     seated: usize,
 }
 
-/// Splits the planned methods that have hooks in the places of their bodies, but for those that are left.
+/// Splits the planned methods with `around` hooks, except those that are left unwoven.
 pub fn split(
     class: &Class<'_>,
     (plan, seats): (&Plan, &Seats),
@@ -757,7 +758,8 @@ impl<'a> Splitting<'_, 'a> {
         slot
     }
 
-    /// The class with these methods in the places of others. A class without a number for serialization keeps the one that it had.
+    /// The class with these methods instead of the old ones. A class without a `serialVersionUID` gets its old default
+    /// one.
     fn class_file(mut self, changed: &FxHashMap<u32, Vec<u8>>) -> Result<Vec<u8>> {
         if changed.is_empty() {
             return Ok(self.class.bytes.to_vec());

@@ -296,7 +296,8 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
     Ok(())
 }
 
-/// Whether code takes no longer than it is: no call, no array, no monitor, no way back. Code that cannot be read is not.
+/// Whether code is straight-line: no call, no array, no monitor, no backward branch. False for code that cannot be
+/// read.
 pub fn is_straight_line(code: &[u8]) -> bool {
     straight::is_straight_line(code.len(), |pc| {
         let insn = at(code, pc).ok()?;

@@ -1,11 +1,12 @@
-//! A call of null that is redirected fails as it did: where it stands, with the JDK's text that says what is null.
+//! A redirected call on null fails as before: in the method that makes it, with the JDK's text that says what is null.
 //!
 //! ```text
 //!     [arguments to variables]; dup; ifnonnull L; dup; [arguments]; invokevirtual callee; [pop]
 //!     L: [arguments]; invokestatic call
 //! ```
 //!
-//! That text (JEP 358) is about the instruction that failed and the values on its stack, so it is the call itself that must.
+//! The JVM computes that text (JEP 358) from the instruction that fails and the stack there, so the original call must
+//! fail.
 
 use crate::aspect::bind::site::{Instead, Redirect};
 use crate::aspect::joinpoint::CallHow;
@@ -26,7 +27,7 @@ pub fn may_fail(redirect: &Redirect) -> bool {
         && matches!(redirect.callee.how, CallHow::Virtual | CallHow::Interface)
 }
 
-/// A call whose object is looked at.
+/// A call whose object is tested for null.
 struct Site<'s> {
     at: u32,
     /// The constant of the method that was called.
@@ -34,8 +35,8 @@ struct Site<'s> {
     redirect: &'s Redirect,
 }
 
-/// Puts looks for null in front of these calls, which are redirected. Where the types cannot be spelt out that a frame needs, none.
-/// `original` are the instructions with the calls as they were, at the same places.
+/// Puts tests for null before these redirected calls; none where the types for a frame are unknown. `original` are the
+/// instructions with the original calls, at the same positions.
 pub fn put<'a>(
     class: &Class<'a>,
     method: &MethodInfo,

@@ -4,8 +4,8 @@
 //!     [spill; reload]; arguments; invokestatic; point; arguments; invokestatic
 //! ```
 //!
-//! What a point takes lies on the stack. Where hooks need more of it than its top, it goes to new local variables and back. No branch
-//! leads in between, so these are in no frame.
+//! The operands of a point are on the stack. If hooks need more of them than the top, they go to new local variables
+//! and back. No branch leads in between, so these are in no frame.
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
@@ -388,7 +388,7 @@ pub fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions)
     additions.shared_method(tag::METHODREF, owner, b"call", &descriptor)
 }
 
-/// What is passed before the exception is looked at.
+/// The types that are passed before the exception's type is tested.
 pub fn untested(redirect: &Redirect, placed: &Placed) -> Vec<Ty> {
     let mut taken = redirect.callee.taken();
     if let (Some(first), Some(exception)) = (taken.first_mut(), placed.point.takes.first()) {

@@ -1,14 +1,15 @@
-//! Calls of other methods in the places of calls, and the classes that these methods are in.
+//! Redirected calls: each is replaced by a call of another method. This makes the calls and the classes of these
+//! methods.
 //!
-//! A call is redirected where it stands: `invokestatic` takes the same words from the stack, and what an `invokeinterface` is
-//! longer becomes `nop`. So nothing in the method moves. The method that is called instead calls the other, or a hook, with hooks
-//! around:
+//! A call is replaced in place: `invokestatic` takes the same words from the stack, and the extra bytes of an
+//! `invokeinterface` become `nop`. So nothing in the method moves. The method that is called instead calls the original
+//! one, or a hook, with hooks around it:
 //!
 //! ```text
 //!     [hooks]; target; arguments; invokevirtual callee; [hooks]; xreturn
 //! ```
 //!
-//! The method without its hooks is made first, and woven like any other then.
+//! The method is first made without its hooks, and then woven like any other.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};

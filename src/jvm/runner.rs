@@ -77,9 +77,9 @@ impl Seats {
 
 /// Gives the bodies of an artifact places in runners, in the artifact's order.
 pub struct Runners {
-    /// What tells the artifact from others: two may have a package, or even a class, of one name.
+    /// Identifies the artifact: two artifacts may have a package, or even a class, of one name.
     artifact: [u8; 32],
-    /// The runners that have room, by what they are.
+    /// The runners that have room, by package and shape.
     open: FxHashMap<String, Open>,
 }
 

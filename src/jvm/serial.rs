@@ -1,4 +1,4 @@
-//! What a class declares, for the number by which serialization tells its versions apart.
+//! What a class declares, for its default `serialVersionUID`.
 
 use crate::aspect::serial::{Declared, Member};
 use crate::bytes::Cursor;

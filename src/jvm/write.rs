@@ -99,7 +99,7 @@ pub fn weave_seated(
     })
 }
 
-/// The same where hooks stand in the places of bodies.
+/// The same for methods with `around` hooks.
 fn weave_split(
     class: &Class<'_>,
     (plan, seats): (&Plan, &Seats),

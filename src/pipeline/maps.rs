@@ -10,7 +10,7 @@ use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER};
 use crate::symbols::{is_carried_anywhere, is_marker};
 use std::path::Path;
 
-/// The maps of a file; what is no artifact is taken for a map, for its reader to judge.
+/// The maps of a file. A file that is no artifact counts as a map; its reader checks it.
 pub fn maps_of(path: &Path) -> Result<Vec<Vec<u8>>> {
     let input = Input::open(path)?;
     let mut maps = Vec::new();

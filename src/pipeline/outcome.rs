@@ -22,10 +22,10 @@ pub struct Outcome {
     pub classes: u64,
     /// Artifacts (class files, jars, nested jars) that hold woven classes.
     pub artifacts: u64,
-    /// Jars, apks and assemblies, woven or as they were, that were taken from the cache.
+    /// Jars, apks and assemblies, woven or unchanged, that were taken from the cache.
     #[serde(skip)]
     pub cached: u64,
-    /// How many methods matched a rule and were left as they were, by reason.
+    /// How many methods matched a rule and were left unwoven, by reason.
     pub left: BTreeMap<Reason, u64>,
     /// The methods left that `--strict` makes a failure, one by one.
     pub failures: Vec<Left>,
@@ -51,7 +51,7 @@ pub struct Outcome {
     pub symbols: Option<PathBuf>,
 }
 
-/// A method that matched a rule and was left as it was.
+/// A method that matched a rule and was left unwoven.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// The artifact (`app.jar!/lib/core.jar`).
@@ -162,7 +162,7 @@ pub enum WarningKind {
     IdsCollide,
     /// A result could not be put into the cache.
     NotCached,
-    /// The compiler or MSBuild loads an assembly, so it was left as it was.
+    /// The compiler or MSBuild loads an assembly, so it was left unwoven.
     BuildTool,
     /// No aspect takes a method of an artifact whose rules serve others, too.
     NothingTaken,

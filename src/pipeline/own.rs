@@ -165,7 +165,7 @@ impl<'a> Own<'a> {
 
     /// Notes calls that do not fit.
     pub(crate) fn complain(&self, misfits: Vec<Misfit>) {
-        /// More tell nobody more; they cost memory.
+        /// More would not help a reader; they cost memory.
         const MOST: usize = 100_000;
         let mut all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < MOST {
@@ -173,7 +173,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// An artifact has no activities: rules that name their sources (`[[spans]]`) do not fit, which is told once.
+    /// An artifact has no activities: rules that name their sources (`[[spans]]`) do not fit. Reports it once.
     pub(crate) fn refuse_sources(&self, matcher: &Matcher, artifact: &str) {
         let misfit = |aspect: &Aspect| {
             let source = Arc::clone(&aspect.own.as_ref()?.source);
@@ -234,7 +234,7 @@ impl<'a> Own<'a> {
         if self.embedded.classes.is_empty() {
             return None;
         }
-        // What is wrong with a descriptor is told where it is changed.
+        // The code that changes a descriptor reports its errors.
         let module = module_info::name(descriptor).ok().flatten()?;
         let package = format!("{OWN_PACKAGES}{}", module.replace('.', "/"));
         let paths = self.embedded.classes.keys().map(String::as_str);
@@ -553,7 +553,7 @@ fn module_of(name: &str, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether a member of a library goes along: its classes and resources, not what is said of the jar itself.
+/// Whether a member of a library is copied: its classes and resources are, metadata of the jar itself is not.
 fn is_part(name: &str) -> bool {
     let about = name.starts_with("META-INF/") && !name.starts_with("META-INF/services/");
     !name.ends_with('/') && !about && file_name(name) != "module-info.class"

@@ -83,7 +83,7 @@ pub(super) fn unseen(places: &[Place], shares_libraries: bool) -> Vec<Error> {
         for needed in &place.needs {
             let why = match index.get(&**needed) {
                 Some(paths) if paths.iter().any(|path| sees(&place.path, path)) => continue,
-                Some(_) => "lies where it does not look",
+                Some(_) => "is not visible to its class loader",
                 None if is_generated(needed) => "is missing",
                 None if is_of_runtime(needed) && has_library => {
                     "the hook library here does not have"
@@ -146,7 +146,7 @@ pub(crate) fn check(name: &str, output: &Output<'_>) -> Result<()> {
         told.push(format!("and {} more", unseen.len() - NAMED));
     }
     let what = format!(
-        "woven code would not find what it calls, so nothing is written: {}",
+        "woven code would not find these classes, so nothing is written: {}",
         told.join("; ")
     );
     Err(Error::new(Kind::NotDone, what))

@@ -64,7 +64,7 @@ pub struct Process {
     pub header: Header,
     /// When it ended, in nanoseconds since its origin.
     pub end: u64,
-    /// What of it was looked at, if that is not all.
+    /// The selected part of it, if that is not the whole.
     pub part: Option<Part>,
     pub threads: u64,
     /// Enter, exit and error records in it, and begins and ends of logical calls.
@@ -87,7 +87,7 @@ impl Process {
         self.header.flags & FLAG_ORDERLY != 0
     }
 
-    /// How much of its time was looked at.
+    /// How long the selected part of it is.
     pub fn looked_at(&self) -> u64 {
         let part = self.part.unwrap_or(Part::WHOLE);
         part.until.min(self.end).saturating_sub(part.from)
@@ -128,7 +128,7 @@ pub struct Analysis {
     pub methods: Methods,
     /// Each row's numbers; a row without calls was left out.
     pub stats: Vec<Stats>,
-    /// The threads that were looked at, by trace and number.
+    /// The selected threads, by trace and number.
     pub threads: Vec<ThreadStats>,
     /// The exceptions, the most frequent first.
     pub exceptions: Vec<Exception>,
@@ -190,7 +190,7 @@ struct Sums {
 #[derive(Clone, Copy, Default)]
 struct ThreadSums {
     number: u32,
-    /// It is looked at; else only for the logical calls that were on others too.
+    /// It is selected; else it is read only for logical calls that also ran on selected threads.
     wanted: bool,
     calls: u64,
     resumed: u64,
@@ -376,13 +376,13 @@ impl ThreadSums {
 }
 
 impl Sums {
-    /// Whether the last call of a stack is looked at.
+    /// Whether the last call of a stack is selected.
     #[inline]
     fn is_wanted(&self, stack: &[Frame]) -> bool {
         self.thread.wanted && (!self.has_roots || stack.last().is_some_and(|f| f.root > 0))
     }
 
-    /// A piece of a logical call ends; whether it is looked at.
+    /// A piece of a logical call ends. Returns whether it is selected.
     #[inline(never)]
     fn piece(&mut self, piece: Piece, call: &Call, stack: &[Frame], wanted: bool) -> bool {
         let caller = match stack {

@@ -62,7 +62,7 @@ pub struct Call {
     pub method: MethodIx,
     /// When it was entered.
     pub start: u64,
-    /// Nanoseconds from enter to end, of these only what lies in the part of the trace that is looked at.
+    /// Nanoseconds from enter to end, as far as they lie in the selected part of the trace.
     pub total: u64,
     /// Nanoseconds from enter to end, or to the end of that part.
     pub took: u64,
@@ -149,7 +149,7 @@ pub struct Thrown<'a> {
     pub caller: Option<MethodIx>,
     /// The logical call that it ends.
     pub call: Option<u64>,
-    /// It is not in the part of the trace that is looked at.
+    /// It is outside the selected part of the trace.
     pub outside: bool,
 }
 

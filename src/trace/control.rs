@@ -267,7 +267,7 @@ pub struct More {
     pub is_off: bool,
 }
 
-/// How much a copy of a chunk tells: a later one tells more.
+/// How many changes a copy of a chunk has: a later copy has more.
 pub(super) fn extent(changes: &[Change]) -> (usize, u64) {
     let more = changes.last().map_or(0, |last| match last.what {
         What::More(more) => more.count,
@@ -295,7 +295,7 @@ pub fn states(changes: &[Change]) -> impl DoubleEndedIterator<Item = (u64, &Stat
     })
 }
 
-/// What the program has decided itself, as it was at last: of each method what is left.
+/// The program's own decisions at the end of the trace: how much of each method is still recorded.
 pub fn decided(changes: &[Change]) -> BTreeMap<u32, Less> {
     let mut decided = BTreeMap::new();
     for change in changes {
@@ -394,7 +394,7 @@ pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Ve
             moments.push(format!("and {more} times more"));
         }
         told.push(format!(
-            "switched while it ran, so numbers are of parts of the time: {}",
+            "switched while it ran; numbers cover only parts of the time: {}",
             moments.join("; ")
         ));
     }
@@ -636,7 +636,7 @@ mod tests {
             told(&changes, [&noise].into_iter()),
             [
                 "off from the start, which was at level info: noise",
-                "switched while it ran, so numbers are of parts of the time: at 1.50 s level debug, mode count; \
+                "switched while it ran; numbers cover only parts of the time: at 1.50 s level debug, mode count; \
                  at 3.00 s as the rules say, sql on, ui off; at 4.50 s ui on, sql by level",
             ]
         );

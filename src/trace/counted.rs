@@ -57,10 +57,10 @@ pub fn unrecorded(trace: &Trace) -> u64 {
     (trace.counts().calls.len() + trace.aggregates().sums.len()) as u64
 }
 
-/// What to say of methods that are not recorded but `how`, where a part of a process is looked at.
+/// The note about methods that are not recorded but `how`, if only a part of a process is selected.
 pub fn left_out(methods: u64, how: &str) -> String {
     let methods = counted(methods, "method");
     format!(
-        "{methods} {how}, not recorded, left out: what they did is known of whole processes alone"
+        "{methods} {how}, not recorded, left out: their numbers are known of whole processes only"
     )
 }

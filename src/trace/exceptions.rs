@@ -147,7 +147,7 @@ struct Way {
     awaited: Option<u64>,
     orphan: Option<u64>,
     head: Option<u64>,
-    /// It was thrown in what is looked at.
+    /// It was thrown in the selected part.
     counts: bool,
 }
 

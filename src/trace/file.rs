@@ -58,7 +58,7 @@ pub struct Trace {
 /// How often methods were called that are only counted, as far as the trace was brought up to date.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// When the process began to count, which with its number and its origin tells whose counts these are.
+    /// When the process began to count; with process id and origin this identifies the counts.
     pub begun: u64,
     /// By id.
     pub calls: FxHashMap<u32, u64>,

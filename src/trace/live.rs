@@ -360,7 +360,7 @@ impl Reader for Live {
                 total: new.total,
                 own: new.own,
             });
-            // Of those that are no longer than one before, the bucket alone tells how long they were.
+            // For calls not longer than an earlier one, only the bucket says how long they were.
             let longest = match new.max > known {
                 true => new.max,
                 false => new

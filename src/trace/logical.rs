@@ -22,9 +22,9 @@ pub struct LogicalCall {
     pub method: MethodIx,
     /// The thread of its first record.
     pub thread: u32,
-    /// When it began, or the first that is known of it.
+    /// When it began, or the time of its first record.
     pub begin: u64,
-    /// Nanoseconds from begin to end, of these only what lies in the part of the trace that is looked at.
+    /// Nanoseconds from begin to end, as far as they lie in the selected part of the trace.
     pub total: u64,
     /// Nanoseconds from begin to end, or to the end of that part.
     pub took: u64,
@@ -50,7 +50,7 @@ pub struct LogicalCall {
 #[derive(Clone, Copy)]
 pub struct On {
     pub thread: u32,
-    /// The thread is looked at.
+    /// The thread is selected.
     pub wanted: bool,
 }
 
@@ -68,7 +68,7 @@ struct State {
     /// It was seen to begin, so that `begin` is right.
     begun: bool,
     caller: Option<Caller>,
-    /// A record of it is on a thread that is looked at, below a root if there are such.
+    /// A record of it is on a selected thread, below a root if there are roots.
     wanted: bool,
     /// How many calls it stands for: what any record of it says, since a begin may be missing.
     weight: u32,

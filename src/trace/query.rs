@@ -237,7 +237,7 @@ impl Asked {
         true
     }
 
-    /// A call that the process has summed up is told by itself.
+    /// A single slow or failed call of an aggregated method.
     pub fn slow(&mut self, method: MethodIx, thread: u32, (start, took): (u64, u64), failed: bool) {
         if self.query.conditions.is_empty() {
             self.consider(Listed {

@@ -29,7 +29,7 @@ pub fn open_as(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     opened(path, options)
 }
 
-// It may be another by now: so it is opened without waiting, and looked at once more.
+// The path may name another file by now: so open it without waiting, and check its type again.
 #[cfg(unix)]
 fn opened(path: &Path, options: &mut OpenOptions, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;

@@ -233,7 +233,7 @@ impl Run {
         self.silent = false;
     }
 
-    /// Records are missing up to this time: it is nobody's own, and calls that were open may have ended meanwhile.
+    /// Records are missing up to this time: the time is no call's own, and open calls may have ended meanwhile.
     #[cold]
     fn cut(&mut self, until: u64, part: Part) {
         let (from, until) = (part.clip(self.tally.last), part.clip(until));
@@ -326,7 +326,7 @@ impl Replay {
         self
     }
 
-    /// Of the trace at hand only this part is looked at.
+    /// Only this part of the current trace is selected.
     pub fn look_at(&mut self, part: Part) {
         self.part = part;
     }
@@ -471,8 +471,8 @@ impl Replay {
         }
     }
 
-    /// `ALL`: all of the trace is looked at, no values are wanted, and each call stands for itself. Most reports are so, which
-    /// then take a quarter less. From the first sampled call on the rest is for another.
+    /// `ALL`: the whole trace is selected, no values are wanted, and each call has weight 1. Most reports are such, and
+    /// take a quarter less time. At the first sampled call the other version takes over.
     fn records_of<'r, const ALL: bool>(
         &mut self,
         mut records: Decoder<'r>,
@@ -865,7 +865,7 @@ impl Replay {
         self.roots.is_empty() || self.run.stack.last().is_some_and(|f| f.root > 0)
     }
 
-    /// Whether a logical call began in or below a root, or all are looked at.
+    /// Whether a logical call began in or below a root, or all are selected.
     pub fn takes(&self, call: u64) -> bool {
         self.roots.is_empty() || self.below.contains(&call)
     }

@@ -109,7 +109,7 @@ pub struct Item {
     /// How many pieces it ran in, where it is a logical call.
     pub pieces: u64,
     pub outcome: Outcome,
-    /// Why it has failed: the type of what left it and its message, or the value that tells.
+    /// Why it failed: type and message of the exception, or the value that says so.
     pub failure: Option<(String, String)>,
     pub values: Vec<Value>,
 }
@@ -118,7 +118,7 @@ pub struct Item {
 #[derive(Debug, Default)]
 pub struct Request {
     pub trace: u128,
-    /// The outermost first, below each what it is around, in the order of time.
+    /// The outermost first, each followed by the items below it, in the order of time.
     pub items: Vec<Item>,
     /// Further calls, which are not kept.
     pub left_out: u64,
@@ -443,7 +443,7 @@ impl Seen<'_, '_> {
         for (_, below) in lane.pending.drain(first..) {
             self.into.above[below] = Above::Item(item);
         }
-        // Pieces behind the first know nothing of what is around the whole.
+        // Later pieces do not say what is around the whole call.
         if call.piece.is_none_or(|piece| piece.first) {
             self.into.above[item] = above;
             if is_here {

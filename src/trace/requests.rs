@@ -23,10 +23,10 @@ const MAX_OPEN: usize = 1 << 20;
 /// Spans of a trace whose requests are known, and how deep spans lie in each other.
 const MAX_SPANS: usize = 1 << 23;
 const MAX_WAY: usize = 1 << 16;
-/// Different texts that are counted in one request, and how much of each is looked at.
+/// Different texts that are counted in one request, and how much of each is compared.
 const MAX_TEXTS: usize = 256;
 const LONGEST_TEXT: usize = 1_000;
-/// The report names a text that so many spans of one request have: one statement could often take the place of all.
+/// The report names a text that so many spans of one request have: one statement could often replace them all.
 const MANY: u32 = 5;
 
 /// The requests of some traces.

@@ -5,7 +5,7 @@ use super::pattern;
 use crate::mapping::Mapping;
 use std::sync::Arc;
 
-/// Methods whose outermost calls are roots; without patterns there are none, and all calls are looked at.
+/// Methods whose outermost calls are roots; without patterns there are no roots, and all calls are selected.
 #[derive(Clone, Default)]
 pub struct Roots {
     patterns: Arc<[String]>,

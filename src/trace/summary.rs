@@ -120,7 +120,7 @@ pub struct Logical {
 }
 
 impl Stats {
-    /// Calls of which there are records: nobody has counted them or summed them up, and none stands for them.
+    /// Calls with records: neither counted nor aggregated nor estimated from a weight.
     pub fn recorded(&self) -> u64 {
         self.scaled
             .recorded_of(self.calls.saturating_sub(self.aggregated))

@@ -5,9 +5,9 @@
 //! look (all chunks: which segments have grown, and where they end) -> read (what the look before saw) -> look ...
 //! ```
 //!
-//! The file itself is the buffer: of what is not read yet only the place is kept. A segment is read when its thread's
-//! segment before it is. A thread writes one segment after the other, so the end of one is known as soon as a look has seen
-//! the next; and a segment that a whole look after that has not found is not there.
+//! The file itself is the buffer: for unread data only its position is kept. A segment is read after its thread's
+//! previous segment. A thread writes one segment after the other, so the end of one is known as soon as a look has seen
+//! the next; a segment that the whole next look has not found does not exist.
 
 use super::consumer::{self, TraceFile, Writer, read_at, write_at};
 use super::file::{Aggregates, Counts, NAME, ThreadName, copy_whole, cut, is_packed};
@@ -70,7 +70,8 @@ pub trait Reader {
 /// How a trace is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Full chunks are given back, so that the recording goes on beyond its limit. Under `ring` there are no consumers.
+    /// Full chunks are given back, so that recording can continue past the size limit. Under `ring` there are no
+    /// consumers.
     Consumer,
     /// The file is only read.
     Onlooker,

@@ -1,4 +1,4 @@
-//! Which methods' records cost more than they tell, and what is left without them.
+//! Which methods are not worth recording, and how many records remain without them.
 
 use super::analysis::{Analysis, Process, ThreadStats};
 use super::methods::Method;
@@ -138,8 +138,8 @@ pub fn mean(stats: &Stats) -> u64 {
     stats.own / stats.calls.max(1)
 }
 
-/// Own time of a call that nobody disturbs. Half of the calls take no longer than their median with all that they call, so a few
-/// that lost their processor in the middle do not count.
+/// Own time of an undisturbed call. Half of the calls take no longer than their median, callees included, so a few that
+/// were preempted do not matter.
 pub fn usual(stats: &Stats) -> u64 {
     least(mean(stats), stats)
 }
@@ -238,7 +238,7 @@ fn is_left_out(stats: &Stats, wishes: Wishes) -> bool {
     wishes.from_auto && (stats.less.counted.is_some() || stats.less.nothing.is_some())
 }
 
-/// What a method tells; nothing if it is noise.
+/// Why a method is worth its records; none if it is not.
 fn tells(stats: &Stats, below: u64) -> Option<Why> {
     let with_callees = below.saturating_mul(WITH_CALLEES);
     let total = least(stats.total / stats.calls.max(1), stats);

@@ -1,4 +1,4 @@
-//! The part of a trace that is looked at: `--from` and `--until`.
+//! The selected part of a trace: `--from` and `--until`.
 
 use super::units::{duration, parse_duration, timestamp};
 use crate::error::{Error, Result};

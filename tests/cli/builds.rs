@@ -777,7 +777,7 @@ fn idle_aspects_of_a_folder_are_told() {
     let said = weave("not.there.*", &["--allow-idle-outside", "nowhere"]);
     assert_eq!(
         said,
-        ["weave : message WV0113: app.jar: no rule takes a method of it"]
+        ["weave : message WV0113: app.jar: no rule matches a method of it"]
     );
 }
 

@@ -724,10 +724,10 @@ fn points_of_dex_files_get_hooks_or_a_reason() {
         "locks(Object, Object) gives up a lock, 2 times\n        before",
         "lines() has the line, 2 times",
         "29 hooks at points",
-        "5 left: a point where a lock is held that no handler would give up stays as it is",
+        "5 left: a point is left unchanged: no handler would release the lock that is held there",
         // A line that begins between a call and its result.
         "1 left: its code has a shape that cannot be woven soundly",
-        "1 left: a point where the object is not initialised yet stays as it is",
+        "1 left: a point where the object is not initialised yet is left unchanged",
     ] {
         assert!(plan.contains(told), "{told}: {plan}");
     }
@@ -764,7 +764,7 @@ replace = "acme.All.REPLACED(arg(0))"
     let plan = world.wove(&["plan", "points.dex"]).out;
     assert!(plan.contains("1 hook at points"), "{plan}");
     let left =
-        "1 left: an object that is made across a branch, or that nothing keeps, stays as it is";
+        "1 left: an object is left unchanged: it is created across a branch, or never used";
     assert!(plan.contains(left), "{plan}");
     world.wove(&["points.dex", "out.dex"]);
     let verified = world.wove(&["verify", "out.dex"]).out;
@@ -897,7 +897,7 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     world.write("weave.toml", rules("type = \"lib.Base\"", saw));
     let told = world.wove(&["app.jar", "out.jar"]).err;
     assert!(
-        told.contains("warning: app.jar: in Main$Ui.show() a call stays as it is, since a superclass is unknown"),
+        told.contains("warning: app.jar: in Main$Ui.show() a call is left unchanged: a superclass is unknown"),
         "{told}"
     );
     assert!(told.contains("1 left: 1 call of unknown"), "{told}");

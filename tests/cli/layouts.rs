@@ -119,7 +119,7 @@ fn a_boot_jar_has_own_hooks_where_they_see_the_application() {
     let beside = |name: &&String| name.starts_with("BOOT-INF/classes/shop/weave$hooks$");
     assert_eq!(names.iter().filter(beside).count(), 3, "{names:?}");
     // The launcher does not see them: its call stays, and that is said.
-    let why = "the hooks lie in the application, which its class does not see from there";
+    let why = "the hooks are in the application, which the loader of this class does not see";
     assert!(
         told.err.contains(why) || told.out.contains(why),
         "{}{}",
@@ -143,7 +143,7 @@ fn what_would_not_find_its_hook_is_not_written() {
     );
     let told = world.weave(&["app.jar", "out.jar"]);
     assert_eq!(told.status, 1, "{told:?}");
-    let why = "woven code would not find what it calls, so nothing is written: out.jar!/th/H.class: th/H needs shop/App, which lies where it does not look";
+    let why = "woven code would not find these classes, so nothing is written: out.jar!/th/H.class: th/H needs shop/App, which is not visible to its class loader";
     assert!(told.err.contains(why), "{told:?}");
     assert!(!world.at("out.jar").exists());
     // The same in a folder.
@@ -315,7 +315,7 @@ fn what_woven_code_does_not_see_is_told() {
         world.at("out/th/H.class"),
     )
     .unwrap();
-    refused("th/H needs shop/App, which lies where it does not look");
+    refused("th/H needs shop/App, which is not visible to its class loader");
     std::fs::rename(
         world.at("out/th/H.class"),
         world.at("out/WEB-INF/classes/th/H.class"),
@@ -325,7 +325,7 @@ fn what_woven_code_does_not_see_is_told() {
     // The hook library lies at the top of a server, which no application sees.
     std::fs::remove_dir_all(world.at("out/WEB-INF/classes/weave")).unwrap();
     world.wove(&["runtime", "out/weave-runtime.jar"]);
-    refused("needs weave/runtime/Guard, which lies where it does not look");
+    refused("needs weave/runtime/Guard, which is not visible to its class loader");
     // What was made for a call is gone.
     let names = world.names("out/WEB-INF/lib/a.jar");
     let made = names

@@ -178,7 +178,7 @@ fn what_looks_at_its_caller_sees_the_program() {
         let told = world.wove(&["app.jar", "out.jar"]);
         assert_eq!(printed(&world, "out.jar"), printed(&world, "app.jar"));
         let plan = world.wove(&["plan", "app.jar", "--details"]).out;
-        let why = "a call of a method that looks at its caller stays as it is";
+        let why = "a call of a method that looks at its caller is left unchanged";
         assert!(plan.contains(why), "{plan}");
         // `Deaf.caller`, and the trace of a throwable, which was taken when that was made.
         assert!(told.err.contains("redirected 2 calls"), "{told:?}");

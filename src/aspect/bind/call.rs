@@ -811,7 +811,7 @@ impl Operand {
         given.map_or_else(|| self.source.to_string(), |(_, given)| given.clone())
     }
 
-    /// The source, and what becomes of it; `made`: what other calls give, by their states.
+    /// The source and its conversion. `made`: the results of other calls, by their states.
     fn shown_with(&self, made: &[(u16, String)], language: Language) -> String {
         let source = self.source_with(made);
         match self.convert {

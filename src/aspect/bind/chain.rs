@@ -518,10 +518,10 @@ impl<'b> Binding<'b> {
                 );
                 let help = match access {
                     Access::Private => {
-                        "no other class sees it, and what rules ask for is asked for by one"
+                        "no other class can access it, and the code that reads it is in another"
                     }
                     _ => {
-                        "what rules ask for is asked for in the package or assembly of the method that matches"
+                        "the code that reads it is in the package or assembly of the method that matches"
                     }
                 };
                 wrong(title, Some(help.to_owned()))
@@ -542,9 +542,9 @@ impl<'b> Binding<'b> {
             }
             Found::Missing(Some(unknown)) => {
                 let title = match *unknown == *named.name {
-                    true => format!("nothing says what {} has", article(shown)),
+                    true => format!("the members of {} are unknown", article(shown)),
                     false => format!(
-                        "{} has no `{member}`, as far as it is known: nothing says what `{}` above it has",
+                        "{} has no `{member}`, as far as it is known: the members of `{}` above it are unknown",
                         article(shown),
                         dots(unknown)
                     ),
@@ -629,7 +629,7 @@ impl<'b> Binding<'b> {
         };
         let Some(to) = to.filter(Ty::is_reference) else {
             return wrong(
-                format!("nothing says what `{}` is", member.name),
+                format!("the type `{}` is unknown", member.name),
                 Some("a cast names a class or an interface: all of its name, or the simple one of a type of the input".into()),
             );
         };

@@ -1,4 +1,4 @@
-//! The methods that one becomes by hooks in the place of its body: which there are, and which hooks each has.
+//! The methods that a method with `around` hooks is split into, and the hooks of each.
 
 use super::call::{Bound, Call, Dest, Operand, Proceed, Source};
 use crate::aspect::advice::Advice;
@@ -36,11 +36,11 @@ pub struct Layer<'b> {
     pub part: Part,
     /// The hooks that are woven into it.
     pub hooks: Option<Arc<Bound>>,
-    /// The hook that is called in the place of what follows; none in the body.
+    /// The `around` hook, which is called instead of the next layer; none in the body.
     pub call: Option<&'b Call>,
 }
 
-/// The methods that one becomes, from the outside in: at least it and its body, if it has a hook in the place of that.
+/// The layers of a method, from the outside in: the method itself, and with an `around` hook also its body.
 pub fn layers(bound: &Arc<Bound>) -> Vec<Layer<'_>> {
     let mut all = Vec::new();
     let mut hooks = Some(bound);

@@ -282,7 +282,7 @@ impl Redirect {
         pair.without(Advice::ROOT)
     }
 
-    /// All that symbols say of a recorded call: what is said by the same text has the same id.
+    /// The symbols of a recorded call, as one text: calls with the same text have the same id.
     pub fn identity(&self) -> Option<String> {
         let recorded = self.recorded()?;
         let values = self.bound().map(|bound| &bound.values);

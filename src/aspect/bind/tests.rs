@@ -530,7 +530,7 @@ fn an_object_is_taken_as_another_type() {
         "(java.util.List).size()"
     );
     let wrong = |value: &str| chain(value).unwrap_err();
-    assert!(wrong("((Nobody)arg(2)).port()").contains("nothing says what `Nobody` is"));
+    assert!(wrong("((Nobody)arg(2)).port()").contains("the type `Nobody` is unknown"));
     assert!(wrong("((app.Request)arg(0).port()).port()").contains("is no object"));
     assert!(wrong("((a.Secret)arg(2)).open()").contains("`a.Secret` is not public"));
 }
@@ -586,7 +586,7 @@ fn links_that_do_not_exist_are_errors_at_their_places() {
     );
     assert_eq!(
         hidden("(La/Nobody;)V"),
-        "nothing says what an `a.Nobody` has"
+        "the members of an `a.Nobody` are unknown"
     );
 }
 
@@ -1197,12 +1197,12 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
         (
             "exit = \"Acme.Late.More(result)\"\nguard = false",
             &of_int,
-            "a hook at the end of an async method or iterator has its guard",
+            "`guard = false` is not possible at the end of an async method or iterator",
         ),
         (
             "exit = \"Acme.Late.More(arg(0))\"\naround = \"Acme.Late.Begin(proceed)\"",
             &of_int,
-            "a hook at the end of an async method or iterator does not lie outside of an `around`",
+            "a hook at the end of an async method or iterator cannot surround an `around`",
         ),
         (
             "exit = \"Acme.Late.More(result)\"",

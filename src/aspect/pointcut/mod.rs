@@ -642,14 +642,14 @@ impl Matcher {
             };
             if own.around.is_some() && came.bits & AROUND == 0 {
                 all.push(format!(
-                    "aspect `{}`: `proceed?` passes over every method that it takes, so its `around` is nowhere",
+                    "aspect `{}`: `proceed?` skips every method that it matches, so its `around` has no effect",
                     aspect.name
                 ));
             }
             for (n, name) in own.optional_names().into_iter().enumerate().take(NAMES) {
                 if came.names >> n & 1 == 0 {
                     all.push(format!(
-                        "aspect `{}`: no method that it takes has a parameter `{name}`, so `{name}?` is nothing everywhere",
+                        "aspect `{}`: no method that it takes has a parameter `{name}`, so `{name}?` is always null",
                         aspect.name
                     ));
                 }

@@ -1,4 +1,5 @@
-//! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`, and what becomes of their result: `arg(0) = ..`.
+//! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`, and where their result goes: `arg(0) =
+//! ..`.
 
 use super::words::nearest;
 use crate::aspect::pattern::PatternError;
@@ -119,7 +120,7 @@ impl fmt::Display for MemberName {
 }
 
 impl HookOperand {
-    /// It, and what it is made of.
+    /// The operand and its parts.
     pub fn parts(&self) -> Vec<&HookOperand> {
         let mut all = vec![self];
         for inner in self.word.inner() {
@@ -393,7 +394,7 @@ pub fn parse_operand(text: &str) -> Result<HookOperand, PatternError> {
     Ok(operand)
 }
 
-/// Reads a call with what becomes of its result.
+/// Reads a call and where its result goes.
 pub fn parse_hook(text: &str) -> Result<HookCall, PatternError> {
     let mut reader = Reader::new(text);
     reader.spaces();

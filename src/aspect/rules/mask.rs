@@ -104,7 +104,7 @@ fn parse(text: &str) -> Result<Hir, PatternError> {
         .map_err(|e| not_a_regex(&e, &regex).shifted(offset))?;
     if !hir.properties().look_set().is_empty() {
         return Err(
-            PatternError::new(whole, "a mask looks at what it masks alone")
+            PatternError::new(whole, "a mask cannot test the text around its match")
                 .help("leave out `^`, `$` and `\\b`"),
         );
     }
@@ -248,7 +248,7 @@ pub mod tests {
         };
         assert_eq!(wrong(r"re:\S*").1, "the mask matches the empty text");
         assert_eq!(wrong("*").1, "the mask matches the empty text");
-        assert_eq!(wrong("re:^a").1, "a mask looks at what it masks alone");
+        assert_eq!(wrong("re:^a").1, "a mask cannot test the text around its match");
         assert_eq!(wrong("größe").1, "a mask is of ASCII characters");
         assert_eq!(wrong("re:a(b").0, "(");
         assert_eq!(

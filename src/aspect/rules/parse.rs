@@ -832,7 +832,7 @@ impl<'t> Parser<'t> {
                 place,
                 "the exception has ended here",
                 "it never runs",
-                "put what the exception goes to in front of `result = ..`",
+                "put the hook that takes the exception before `result = ..`",
             );
         }
         calls

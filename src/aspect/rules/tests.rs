@@ -405,7 +405,7 @@ fn a_level_is_of_whole_calls() {
         ),
         (
             "level = \"info\"\nadvice = \"enter\"\nat = { call = { method = \"run\" } }",
-            "calls where they stand are not switched",
+            "recorded calls (`at`) cannot be switched",
         ),
     ] {
         let error = parse(more).unwrap_err().to_string();
@@ -475,7 +475,7 @@ fn what_is_sampled_are_recorded_calls() {
         ),
         (
             "sample = \"1/10\"\nadvice = \"enter\"\nat = { call = { method = \"run\" } }",
-            "calls where they stand are not sampled",
+            "recorded calls (`at`) cannot be sampled",
         ),
         ("sampling = \"1/10\"", "did you mean `sample`?"),
     ] {
@@ -727,7 +727,7 @@ messages = false
     10 | mask = "a*"
        | ^^^^ the aspect records neither values nor exceptions
        |
-       = help: what holds for all of the trace stands in a table of its own: `[trace]`
+       = help: settings for the whole trace belong in the table `[trace]`
 
     error: `messages` is about calls that are recorded
       --> weave.toml:15:1
@@ -735,7 +735,7 @@ messages = false
     15 | messages = false
        | ^^^^^^^^ the aspect records neither values nor exceptions
        |
-       = help: what holds for all of the trace stands in a table of its own: `[trace]`
+       = help: settings for the whole trace belong in the table `[trace]`
     "#);
 }
 
@@ -1636,7 +1636,7 @@ fn bad_aspects_of_calls() {
     );
     assert_eq!(
         first(&format!("{at}\nmode = \"count\"")),
-        "calls where they stand are recorded, not counted"
+        "recorded calls (`at`) cannot be counted"
     );
     assert_eq!(
         first(&format!("{at}\nbefore = \"a.B.c()\"\ncompletion = false")),
@@ -1648,7 +1648,7 @@ fn bad_aspects_of_calls() {
     );
     assert_eq!(
         first("match = { type = \"A\" }\ncompletion = true"),
-        "`completion` is about spans, and calls that are recorded where they stand"
+        "`completion` is about spans, and about recorded calls (`at`)"
     );
     assert_eq!(
         first(&format!("{at}\nbefore = \"a.B.c()\"\nlimit = 9")),
@@ -1871,7 +1871,7 @@ match = { type = "A" }
 span = "consumer"
 context = { take = "arg(0)", link = "yes" }
 "##), @r#"
-    nothing says what the link is
+    the link has no source
      --> weave.toml:8:30
       |
     8 | context = { give = "arg(0)", link = true }
@@ -1879,7 +1879,7 @@ context = { take = "arg(0)", link = "yes" }
       |
       = help: `extract = "arg(0).getHeader(name)"`, or `take = "arg(0)"`
 
-    error: what is taken at a call is what goes on behind it, and no link
+    error: a context that is taken at a call goes on after it, and is no link
       --> weave.toml:14:30
        |
     14 | context = { take = "result", link = true }

@@ -50,7 +50,7 @@ impl<'a> Metadata<'a> {
         is(row.get(n), name) && is(row.get(ns), namespace)
     }
 
-    /// The types of the custom attributes on something; what is malformed is passed over.
+    /// The types of the custom attributes of a parent; malformed ones are skipped.
     pub(crate) fn attributes(&self, parent: u32, each: &mut dyn FnMut(u32)) {
         use column::custom_attribute::{PARENT, TYPE};
         let tables = &self.tables;

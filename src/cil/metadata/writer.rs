@@ -1,5 +1,5 @@
-//! Metadata written anew: streams as they were with additions at their ends; tables as they were where
-//! no index changes its width, else row by row.
+//! Writes metadata anew: streams are copied, with additions at their ends; tables are copied if no index changes its
+//! width, else written row by row.
 
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::Additions;

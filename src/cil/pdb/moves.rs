@@ -44,7 +44,7 @@ impl Moves {
             let starts = tables.iter(table::LOCAL_SCOPE).map(|row| row.get(column));
             ranges(starts.collect(), tables.rows(number))
         });
-        // What is listed as nobody expects it stays where it is.
+        // Rows in an unexpected order are not moved.
         let [Some(variables), Some(constants)] = lists else {
             moves.scopes = (1..=methods.len() as u32).collect();
             return moves;

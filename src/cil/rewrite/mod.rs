@@ -17,10 +17,10 @@
 //! Hooks of one's own come outside of these: in front of `enter`, behind `exit` and behind `error`. What records values comes
 //! in front of all three. With an exit hook among them, code without handlers has one way out, too.
 //!
-//! A filter that always declines and a fault, rather than a catch that throws again: the exception passes as
-//! if nothing were there. Its stack trace stays whole (on Mono, `rethrow` loses the frames
-//! below), filters further up run before anything is unwound, what nobody handles ends the process where
-//! it was thrown, and it costs a tenth of what catching and throwing again does.
+//! A filter that always declines and a fault block, rather than a catch that rethrows: the exception passes as in
+//! unwoven code. Its stack trace is complete (on Mono, `rethrow` loses the frames below), filters further up run before
+//! anything is unwound, an unhandled exception ends the process where it was thrown, and it costs a tenth of catching
+//! and rethrowing.
 //!
 //! Without handlers, `exit` goes in front of each `ret`. Code that cannot throw gets none: before
 //! .NET 10 no JIT inlines a method that has one. Hooks swallow their own failures, so the exit hook

@@ -25,7 +25,7 @@ impl Snippet {
     const MOST: usize = 96;
     /// Bytes of a hook's call.
     pub const HOOK: u32 = 10;
-    /// Most bytes of what is told of texts in front of a hook.
+    /// Most bytes of the call in front of a hook that says what is left out of texts.
     pub const HELD: u32 = 60;
 
     pub fn op(mut self, opcode: u16) -> Snippet {
@@ -153,7 +153,8 @@ pub struct Own<'o> {
     pub exit: (&'o [u8], &'o [u8]),
     /// In front of [`Recipe::error`], which must not be empty then, and behind it.
     pub error: (&'o [u8], &'o [u8]),
-    /// The exception is caught: `error` ends with what becomes of it, and `ends`, which lies behind the handler, is where it leaves to.
+    /// The exception is caught: `error` ends by rethrowing it or leaving, and `ends`, behind the handler, is the target
+    /// of that leave.
     pub catches: bool,
     pub ends: &'o [u8],
     /// The depth of the stack that it needs.

@@ -282,8 +282,8 @@ fn is_exception(name: &str) -> bool {
     )
 }
 
-/// Whether a method of the core library, which is never woven, runs nobody else's code. What depends on the culture may: a program
-/// can have cultures of its own.
+/// Whether a method of the core library, which is never woven, calls no other code. Methods that depend on the culture
+/// may call the program's: it can define its own cultures.
 fn is_inert(image: &Image<'_>, owner: &str, name: &str, signature: &[u8]) -> Result<bool> {
     Ok(match owner {
         "System.Object" => matches!(name, ".ctor" | "GetType" | "ReferenceEquals"),

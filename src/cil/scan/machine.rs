@@ -69,7 +69,7 @@ pub(crate) fn field_of_this(image: &Image<'_>, machine: u32) -> Option<u32> {
     None
 }
 
-/// A state machine, whose code is looked at.
+/// A state machine whose code is searched for points.
 #[derive(Clone, Copy)]
 pub(super) struct Made<'i, 'a> {
     pub image: &'i Image<'a>,
@@ -102,8 +102,9 @@ impl Made<'_, '_> {
         Ok(told)
     }
 
-    /// Whether the compiler made a handler: the one that tells the task, or one of everything that keeps the exception for a `finally`
-    /// which awaits. C# cannot name what it catches without a type, and drops it.
+    /// Whether the compiler made a handler: the one that puts the exception into the task, or one for all exceptions
+    /// that keeps them for a `finally` that awaits. In source, C#'s `catch` without a type cannot name the exception,
+    /// and drops it.
     pub fn has_handler(&self, code: &[u8], clause: &Clause, told: &[u32]) -> Result<bool> {
         if clause.kind != ClauseKind::Catch {
             return Ok(false);
@@ -122,8 +123,8 @@ impl Made<'_, '_> {
         Ok(insn::at(code, pc)?.opcode != op::POP)
     }
 
-    /// Whether the code behind a `throw` says that it stands for the end of a `finally` which awaits: what is no exception is thrown
-    /// on, all else by `ExceptionDispatchInfo.Capture(..).Throw()`.
+    /// Whether the code after a `throw` shows that it ends a `finally` that awaits: there objects that are no
+    /// exceptions are thrown directly, exceptions by `ExceptionDispatchInfo.Capture(..).Throw()`.
     pub fn throws_on(&self, code: &[u8], mut pc: u32) -> Result<bool> {
         while (pc as usize) < code.len() {
             let insn = insn::at(code, pc)?;

@@ -1,4 +1,4 @@
-//! Hooks in the places of bodies: such a body becomes a static method, which `proceed` runs.
+//! Hooks that replace bodies (`around`): the body becomes a static method, which `proceed` runs.
 //!
 //! ```text
 //!     M         ldarg..; newobj closure; stloc c; operands, among them [ldloc c; ldftn run; newobj delegate]; call hook; ret
@@ -199,7 +199,7 @@ struct Nested {
     known: FxHashSet<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Splits the planned methods that have hooks in the places of their bodies: adds the methods that they become. What hooks name is
+/// Splits the planned methods with `around` hooks: adds the methods that they become. The hooks' references are
 /// imported already. `line` gives a method's first line.
 pub(crate) fn add(
     image: &Image<'_>,

@@ -63,7 +63,7 @@ pub(crate) struct Completion {
     bound: Bound,
     /// What the task gives, as the machine's signatures spell it.
     result: Vec<u8>,
-    /// The calls by which `MoveNext` tells its builder that it ends, and whether it does by an exception.
+    /// The calls in `MoveNext` that report its end to the builder, and whether it ends by an exception.
     ends: Vec<(u32, bool)>,
 }
 

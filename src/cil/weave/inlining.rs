@@ -1,6 +1,6 @@
-//! How much the JIT is told to put together. From .NET 10 on it inlines methods with handlers, and those marked
-//! `AggressiveInlining` without any bound: nested in each other, as ports of C have them, they made methods of thousands
-//! of handlers, which take seconds each to compile. So a woven method keeps that mark only while few handlers come along.
+//! How much the JIT may inline. From .NET 10 on it inlines methods with handlers, and those marked `AggressiveInlining`
+//! without any bound. Nested calls of such methods, as in code ported from C, made methods with thousands of handlers,
+//! which take seconds each to compile. So a woven method keeps that mark only if inlining brings few handlers.
 
 use crate::cil::il::insn;
 use crate::cil::image::Image;

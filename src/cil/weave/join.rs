@@ -100,7 +100,7 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     additions: Additions,
     edits: pdb::Edits,
     parts: Vec<JoinedPart>,
-    /// Methods that stay as they were.
+    /// Methods that are left unwoven.
     left: Vec<u32>,
     tail_calls: u32,
     /// Methods with state machines, not yet woven.

@@ -804,7 +804,7 @@ impl<'l> Lowering<'l> {
         Some(())
     }
 
-    /// Makes of what a call gave what it is for.
+    /// Converts a call's result and stores it at its destination.
     fn give(&mut self, call: &Call) -> Option<()> {
         let imports = self.imports;
         match (call.conversion(), &call.given) {

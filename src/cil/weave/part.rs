@@ -72,9 +72,9 @@ pub struct Weaver<'w, 'i, 'a> {
     /// What is called instead, and the points at which it is.
     all: &'w [Arc<Redirect>],
     points: &'w [Redirected],
-    /// What redirected calls call, by the numbers of what is called instead.
+    /// The targets of redirected calls, by their numbers in the plan.
     pub(crate) redirects: redirects::Tokens,
-    /// The methods that have hooks in the places of their bodies.
+    /// The methods with `around` hooks.
     splits: Splits,
     /// The async methods that have hooks where they complete.
     completions: Completions,
@@ -95,7 +95,7 @@ pub struct Part {
     /// The methods with points in state machines, which [`Joiner`](crate::cil::weave::join::Joiner) weaves, too: their places in the
     /// plan and their rows.
     pub(crate) pointed: Vec<(usize, u32)>,
-    /// The other methods that stay as they were: `MethodDef` rows.
+    /// The other methods that are left unwoven: `MethodDef` rows.
     pub(crate) left: Vec<u32>,
     /// Methods whose tail calls became ordinary calls.
     pub(crate) tail_calls: u32,
@@ -255,8 +255,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         Some(bound)
     }
 
-    /// Whether the kick-off of a method, by its place, calls something: what tells the hook library of texts is in the machine, but for
-    /// async methods.
+    /// Whether the kick-off of a method, by its index, calls something. Except in async methods, the call that says
+    /// what is left out of texts is in the state machine.
     pub(crate) fn begins_apart(&self, place: usize, sort: Sort) -> bool {
         let bound = self.bound(&self.planned[place]);
         bound.is_some_and(|bound| !bound.is_empty())
@@ -273,7 +273,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         ends && !self.completions.contains_key(&method) && !by_runtime()
     }
 
-    /// What a planned method, by its place, tells the hook library of texts, where it calls nothing else and that has room.
+    /// The call by which a planned method, by its index, says what is left out of texts, if it calls nothing else and
+    /// there is room.
     pub(crate) fn held(&self, place: usize) -> Option<Snippet> {
         let none = Snippet::default();
         let planned = &self.planned[place];

@@ -4,8 +4,8 @@
 //!     [stloc..; ldloc..]; arguments; call; point; [dup; stloc]; arguments; call
 //! ```
 //!
-//! What a point takes lies on the stack. Where hooks need more of it than its top, it goes to new locals and back. An exception that
-//! may not be what a hook is about is looked at first: `dup; isinst; brfalse`.
+//! The operands of a point are on the stack. If hooks need more of them than the top, they go to new locals and back.
+//! If an exception may be of another type than the hook's, its type is tested first: `dup; isinst; brfalse`.
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::call::{Convert, Operand, Source};

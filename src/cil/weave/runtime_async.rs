@@ -56,7 +56,7 @@ pub(crate) struct Weaver<'w, 'i, 'a> {
     pub(crate) id: u32,
     /// What a call that can be switched says where it begins.
     pub(crate) says: Option<i32>,
-    /// What is told of texts, where it begins.
+    /// The call that says what is left out of texts, at its begin.
     pub(crate) held: Snippet,
     /// Its calls are recorded.
     pub(crate) has_pair: bool,
@@ -105,7 +105,7 @@ pub(crate) fn result(returns: &[u8]) -> Option<&[u8]> {
 }
 
 impl<'a> Weaver<'_, '_, 'a> {
-    /// Appends the new body, or says why there is none; then `out` is as it was.
+    /// Appends the new body, or returns the reason why there is none; then `out` is unchanged.
     pub(crate) fn weave(
         &self,
         body: &Body<'_>,

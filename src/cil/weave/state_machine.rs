@@ -63,9 +63,9 @@ pub(crate) struct Weaver<'w, 'a> {
     tokens: &'w Tokens,
     machine: Machine,
     id: u32,
-    /// What a call that can be switched says where it begins.
+    /// What the rules say of a switched call, for the hook at its begin.
     says: Option<i32>,
-    /// What is told of texts, wherever the machine begins to run.
+    /// The call that says what is left out of texts, wherever the machine begins to run.
     held: Snippet,
     /// The field with the call's number, as code of the machine names it.
     field: u32,
@@ -184,8 +184,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
         Some(body)
     }
 
-    /// The calls by which `MoveNext` of an async method or iterator tells its builder that it ends, and whether it does by an exception;
-    /// none where its code cannot be read.
+    /// The calls in `MoveNext` of an async method or iterator that report its end to the builder, and whether it ends
+    /// by an exception; none if the code cannot be read.
     pub(crate) fn ends(&self, code: &[u8]) -> Option<Vec<(u32, bool)>> {
         let builders = self.builders();
         let mut ends = Vec::new();
@@ -343,7 +343,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
         zero.op_u32(op::STFLD, self.field)
     }
 
-    /// Appends a part's new body, or says why there is none; then `out` is as it was. `around`: what goes around its points; `own`: hooks at its end.
+    /// Appends a part's new body, or returns the reason why there is none; then `out` is unchanged. `around`: what goes
+    /// around its points; `own`: hooks at its end.
     pub(crate) fn weave(
         &self,
         part: &MachineMethod,
@@ -416,7 +417,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         scratch.rewrite_with(body, (&recipe, own.unwrap_or_default()), additions, out)
     }
 
-    /// The hooks in front of the calls by which an async method tells its builder that it waits or ends.
+    /// The hooks before the calls that report to the builder that an async method waits or ends.
     fn at_builder_calls(&self, code: &[u8], calls: &[(Insn, u32)]) -> Vec<(u32, Snippet)> {
         let builders = self.builders();
         let none = Snippet::default();

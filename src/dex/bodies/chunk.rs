@@ -126,7 +126,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Weaves a method's code: its place and its first line, or why it is left as it was.
+    /// Weaves a method's code. Returns its place and its first line, or why it is left unwoven.
     fn weave(
         &mut self,
         inputs: &Inputs<'_, '_>,

@@ -130,7 +130,7 @@ pub(crate) const CHUNK: usize = 128 << 10;
 pub(crate) struct Outcome {
     /// Its number among the methods that the classes define.
     pub member: u32,
-    /// Why it was left as it was.
+    /// Why it was left unwoven.
     pub left: Option<Reason>,
     /// Its first source line, or 0.
     pub line: u32,

@@ -821,7 +821,7 @@ impl AdapterBody<'_> {
         hooked
     }
 
-    /// The handler of what the hook throws: tells it, or throws it on.
+    /// The handler of the hook's exceptions: reports them, or rethrows them.
     fn failed(&mut self, hooked: (u32, u32), failed: u32, name: u32) {
         self.catch(hooked);
         registers::put_one(&mut self.code, op::MOVE_EXCEPTION, 0);

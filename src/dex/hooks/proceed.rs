@@ -25,7 +25,7 @@ use crate::dex::lower::own::put_cast;
 use crate::dex::lower::own_frame::Names;
 use crate::dex::lower::registers::{self, LAST_NIBBLE, Width};
 
-/// What such a class runs, and what it has of it.
+/// What such a class runs, and which of its values it keeps.
 pub(crate) struct Runner<'r> {
     pub proceed: &'r Proceed,
     /// Its descriptor.

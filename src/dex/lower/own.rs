@@ -69,8 +69,8 @@ fn is_small(ty: &Ty) -> bool {
     matches!(ty, Ty::Prim(Prim::Bool | Prim::Char | Prim::I8 | Prim::I16))
 }
 
-/// Whether an operand is passed in the register in which its value is. What is returned as less than an int may be any int
-/// for verifiers, so it is narrowed first.
+/// Whether an operand is passed in the register that has its value. For verifiers a result narrower than an int may be
+/// any int, so it is narrowed first.
 fn is_direct(operand: &Operand) -> bool {
     let has_register = match operand.source {
         Source::This

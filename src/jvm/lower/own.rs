@@ -98,8 +98,8 @@ pub(super) struct Own<'f> {
 /// A class with its name, two names, a pair, the reference.
 const METHOD: usize = 6;
 
-/// What makes an object for `proceed`: the call with name and descriptor, two types and a handle, each with what it is made of, the
-/// method that makes it, and that which the handle is of.
+/// Constants for the object of `proceed`: the call with name and descriptor, two types and a handle, each with its
+/// parts, the method that makes the object, and the method of the handle.
 const PROCEED: usize = 4 + 2 * 2 + 1 + (METHOD + 1) + METHOD;
 
 /// How many constants a call adds at most.
@@ -665,7 +665,7 @@ impl Put<'_, '_> {
         }
     }
 
-    /// Makes of a hook's result what it is for.
+    /// Converts a hook's result and stores it at its destination.
     fn give(&mut self, call: &Call) {
         match (call.conversion(), &call.given) {
             (Convert::Cast, Some((_, to))) => self.cast(to),

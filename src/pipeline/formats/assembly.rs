@@ -543,7 +543,7 @@ impl<'i, 'a> File<'i, 'a> {
             ledger.record_all(self.source.label, records);
             if ledger.outcome.left.contains_key(&Reason::BuildTool) {
                 let text = format!(
-                    "{} is left as it was: {}",
+                    "{} is left unwoven: {}",
                     self.source.label,
                     Reason::BuildTool
                 );

@@ -403,7 +403,7 @@ impl<'j> Ledger<'j> {
         }
     }
 
-    /// An artifact of an earlier weave stays as it is: what it is known to hold joins the job's map.
+    /// An artifact of an earlier weave is kept: its symbols join the job's map.
     pub(crate) fn keep_earlier(&mut self, earlier: &Symbols) {
         self.recorded = None;
         let mut unit = Writer::default();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A type that some rule matches.
 #[derive(Default)]
 pub(crate) struct Touched {
-    /// What was woven, and which methods were meant but are left as they were.
+    /// What was woven, and which matched methods are left unwoven.
     pub(crate) woven: WovenType,
     /// The names of the values that woven methods record.
     pub(crate) values: Vec<(u32, Arc<Bound>)>,

@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use std::io;
 use std::rc::Rc;
 
-/// Parts of the time of which a page is told how busy a thread was where calls are left out.
+/// Intervals of the time for which a page shows how busy a thread was, where calls are left out.
 const BUCKETS: usize = 1_024;
-/// Threads of which it is told.
+/// Threads for which it shows this.
 const BUSY_THREADS: usize = 500;
 /// Exceptions that a page names; calls left by further ones show none.
 const EXCEPTIONS: usize = 10_000;

@@ -386,7 +386,7 @@ impl<'b> Binding<'b> {
                 format!("{} in", article(&types[at])),
                 Some(match parameter {
                     Ty::Named(named) if !named.args.is_empty() => {
-                        "what instances of generic types are is not followed: let the hook take an object, or a type parameter".into()
+                        "the supertypes of a generic type's instances are not known: let the hook take an object, or a type parameter".into()
                     }
                     _ => "name the jar or assembly that has it with --reference".into(),
                 }),

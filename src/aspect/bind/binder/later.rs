@@ -31,8 +31,8 @@ impl<'b> Binding<'b> {
                 .find(|record| self.is_late(record))?;
             return Some(self.complains(
                 late.span.clone(),
-                "a value at the end of an async method has its guard".into(),
-                "what it throws would reach nobody who awaits",
+                "`guard = false` is not possible for a value at the end of an async method".into(),
+                "its exception would not reach callers of",
                 Some("leave `guard = false` out".into()),
             ));
         }
@@ -77,7 +77,7 @@ impl<'b> Binding<'b> {
         if is_outside {
             return Some(self.complains(
                 at_end.name.clone(),
-                "a hook at the end of an async method or iterator does not lie outside of an `around`".into(),
+                "a hook at the end of an async method or iterator cannot surround an `around`".into(),
                 "for",
                 Some("write the aspect behind that with `around`, or let that hook await the task".into()),
             ));
@@ -85,8 +85,8 @@ impl<'b> Binding<'b> {
         if !own.guard {
             return Some(self.complains(
                 at_end.name.clone(),
-                "a hook at the end of an async method or iterator has its guard".into(),
-                "what it throws would reach nobody who awaits",
+                "`guard = false` is not possible at the end of an async method or iterator".into(),
+                "its exception would not reach callers of",
                 Some("leave `guard = false` out".into()),
             ));
         }

@@ -383,7 +383,7 @@ impl Binder<'_> {
         match self.catalog.declared(&spelt) {
             Some(declared) if !declared.is_public && self.target.language() == Language::Java => {
                 Err(format!(
-                    "`{name}` is not public: what looks for it is in another package"
+                    "`{name}` is not public: the code that tests for it is in another package"
                 ))
             }
             _ => Ok(Some(Ty::class(&spelt))),

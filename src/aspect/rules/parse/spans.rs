@@ -380,11 +380,11 @@ impl<'t> Parser<'t> {
         if let Some(link) = &context.link {
             let (what, help) = match (&context.extract, &context.take) {
                 (None, None) => (
-                    "nothing says what the link is",
+                    "the link has no source",
                     "`extract = \"arg(0).getHeader(name)\"`, or `take = \"arg(0)\"`",
                 ),
                 (None, Some(_)) if is_call => (
-                    "what is taken at a call is what goes on behind it, and no link",
+                    "a context that is taken at a call goes on after it, and is no link",
                     "a rule for a method (`match`) takes what its span links to",
                 ),
                 _ if !is_span => (

@@ -292,7 +292,7 @@ fn earlier_map(archive: &Archive<'_>, index: usize, home: &Home) -> Result<Optio
     map.map_err(|e| e.in_member(archive.members()[index].name()))
 }
 
-/// Decides for an archive that changes what becomes of its special members.
+/// Decides how the special members of a changed archive are written.
 pub(crate) struct JarRules<'s> {
     pub(crate) survey: &'s Survey,
     pub(crate) library: &'s Library,

@@ -19,7 +19,7 @@ pub(crate) enum Step<'s> {
     Nested(usize),
 }
 
-/// Cuts the way into batches bounded by bytes, and what is not a class between them.
+/// Splits the members into batches of classes, bounded by bytes, and the other members between them.
 pub(crate) fn steps<'s>(
     archive: &Archive<'_>,
     mut classes: &'s [usize],

@@ -70,7 +70,7 @@ pub fn session(header: &Header, options: Options, mappings: Vec<Mapping>) -> Ses
     Session::new(header, options, mappings, resource)
 }
 
-/// The attributes of a process; what the user says goes before what the trace tells.
+/// The attributes of a process; the user's settings override the trace.
 fn resource(header: &Header, named: &[(String, String)]) -> Resource {
     let program = header.command.split_whitespace().next().unwrap_or("");
     let program = program.rsplit(['/', '\\']).next().unwrap_or("");

@@ -1,7 +1,8 @@
 //! Sends requests to a Collector: one at a time, in order, again where the protocol says so.
 //!
-//! All of it runs on the caller's thread, in the time that [`Sender::run`] and the like give it. A request leaves the queue when the
-//! Collector has answered it. One that it took but could not answer any more is sent again; ids of spans tell that it is the same.
+//! All of it runs on the caller's thread, within [`Sender::run`] and similar calls. A request leaves the queue when the
+//! Collector has answered it. If the Collector took a request and died before answering, it is sent again; the ids of
+//! its spans show that it is the same.
 
 use super::Batch;
 use super::proto::{PartialSuccess, Response, RetryInfo, RpcStatus};

@@ -202,7 +202,7 @@ struct Logical {
     values: Vec<values::Value>,
     /// A piece of it was read.
     seen: bool,
-    /// Its end was read before its first piece, whose values tell what it is.
+    /// Its end was read before its first piece, which has the values that describe it.
     late: Option<Late>,
 }
 
@@ -238,14 +238,14 @@ struct Lane {
     begun: Vec<(usize, u64)>,
     /// The contexts of its open calls, the outermost first.
     contexts: Contexts,
-    /// How many of its open calls are not looked at.
+    /// How many of its open calls are outside the selection.
     base: usize,
     /// The span that ended last, and how many before it had its id: calls too short for the clock.
     last: (SpanId, u64),
 }
 
 impl Lane {
-    /// The span that a call is, by its place among those that are looked at.
+    /// The span of a call, by the call's index among the selected ones.
     fn call_at(&self, at: usize) -> Option<&Anchor> {
         self.contexts.call(self.base + at)
     }
@@ -260,7 +260,7 @@ impl Lane {
 struct Ended<'a> {
     call: &'a Call,
     frame: &'a Frame,
-    /// The calls that are looked at, this one last; empty where it is none of them.
+    /// The selected calls, this one last; empty if it is not selected.
     stack: &'a [Frame],
     /// The same without this one.
     around: &'a [Frame],
@@ -844,7 +844,7 @@ impl Spans {
         }
     }
 
-    /// A number of 64 bits from what tells one thing from all others.
+    /// The key of a thing, from which its id is hashed.
     fn key(&self, kind: u64, a: u64, b: u64, c: u64) -> [u8; 40] {
         let mut key = [0; 40];
         for (to, part) in key.chunks_mut(8).zip([self.identity, kind, a, b, c]) {
@@ -853,7 +853,7 @@ impl Spans {
         key
     }
 
-    /// The id of a call's span, whose place in the stack this is, of the calls that are looked at.
+    /// The id of the span of the call with this index in the stack of selected calls.
     fn span_id(&self, stack: &[Frame], at: usize) -> SpanId {
         let frame = &stack[at];
         match (self.lane.call_at(at), frame.piece) {
@@ -1080,7 +1080,7 @@ impl Spans {
         known.is_some_and(|known| known.as_ref().is_some_and(|known| known.is_root))
     }
 
-    /// What of a stack is looked at: with roots, from the root on.
+    /// The selected part of a stack: with roots, from the root on.
     fn looked_at<'a>(&mut self, stack: &'a [Frame]) -> &'a [Frame] {
         let some = match self.has_roots() {
             true => from_root(stack),
@@ -1190,7 +1190,7 @@ impl Spans {
         }
     }
 
-    /// A call ends: what it has begun is the child of the call around it, if it is itself not exported.
+    /// A call ends. If it is not exported, the logical calls that it began become children of the call around it.
     fn hand_up(&mut self, stack: &[Frame], exported: bool) {
         let depth = stack.len() - 1;
         while let Some(&(at, call)) = self.lane.begun.last()
@@ -1371,7 +1371,7 @@ impl Spans {
         }
     }
 
-    /// A call that is looked at: the span that it is, if it is one. A piece is none: the logical call is the span.
+    /// A selected call ended: makes its span, if it is one. A piece is none: the logical call is the span.
     fn ended_span(&mut self, ended: &Ended<'_>, values: Vec<values::Value>) {
         let (call, depth) = (ended.call, ended.around.len());
         let is_part = call.piece.is_some();
@@ -1533,7 +1533,7 @@ impl Spans {
         }
     }
 
-    /// The first piece of a logical call has come behind its end: what it says is known now.
+    /// The first piece of a logical call was read after its end: its values are known now.
     fn complete_held(&mut self, call: u64, method: MethodIx, values: &[values::Value]) {
         let Some(mut held) = self.held.remove(&call) else {
             return;
@@ -1713,8 +1713,8 @@ fn tell(span: &mut Span, values: &[values::Value]) {
     }));
 }
 
-/// A value as an attribute: what OTLP has no number for is text. A name with dots is one of the conventions, which have no attribute
-/// for what is not there.
+/// A value as an attribute: numbers that OTLP does not have become text. A name with dots is one of the conventions,
+/// which have no attribute for a missing value.
 fn value(value: &values::Value) -> Option<KeyValue> {
     let is_of_conventions = value.name.contains('.') && !value.name.contains(['(', ' ']);
     let is_missing = matches!(value.data, Data::Null | Data::Missing(_));

@@ -31,7 +31,7 @@ import org.gradle.api.services.BuildServiceRegistration;
  */
 public abstract class IdleService implements BuildService<IdleService.Parameters>, Consumer<String>, AutoCloseable {
     private static final String NAME = "dev.weave.idleAspects";
-    /** In front of a project's path, in the place of a report: its dependencies, each of which has one. */
+    /** In front of a project's path, instead of a report: its dependencies, each of which has a report. */
     private static final String DEPENDENCIES = "dependencies of ";
 
     private final Set<String> woven = ConcurrentHashMap.newKeySet();
