@@ -761,9 +761,7 @@ fn check(source: &str, before: &Rules, text: &str) -> Result<()> {
         true => Ok(()),
         false => Err(Error::new(
             Kind::NotDone,
-            format!(
-                "{source} cannot be extended without changing its meaning; it is not changed"
-            ),
+            format!("{source} cannot be extended without changing its meaning; it is not changed"),
         )),
     }
 }

@@ -763,8 +763,7 @@ replace = "acme.All.REPLACED(arg(0))"
     let world = world_of_points(&rules.replace("REPLACED", "points"));
     let plan = world.wove(&["plan", "points.dex"]).out;
     assert!(plan.contains("1 hook at points"), "{plan}");
-    let left =
-        "1 left: an object is left unchanged: it is created across a branch, or never used";
+    let left = "1 left: an object is left unchanged: it is created across a branch, or never used";
     assert!(plan.contains(left), "{plan}");
     world.wove(&["points.dex", "out.dex"]);
     let verified = world.wove(&["verify", "out.dex"]).out;
@@ -897,7 +896,9 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     world.write("weave.toml", rules("type = \"lib.Base\"", saw));
     let told = world.wove(&["app.jar", "out.jar"]).err;
     assert!(
-        told.contains("warning: app.jar: in Main$Ui.show() a call is left unchanged: a superclass is unknown"),
+        told.contains(
+            "warning: app.jar: in Main$Ui.show() a call is left unchanged: a superclass is unknown"
+        ),
         "{told}"
     );
     assert!(told.contains("1 left: 1 call of unknown"), "{told}");

@@ -248,7 +248,10 @@ pub mod tests {
         };
         assert_eq!(wrong(r"re:\S*").1, "the mask matches the empty text");
         assert_eq!(wrong("*").1, "the mask matches the empty text");
-        assert_eq!(wrong("re:^a").1, "a mask cannot test the text around its match");
+        assert_eq!(
+            wrong("re:^a").1,
+            "a mask cannot test the text around its match"
+        );
         assert_eq!(wrong("größe").1, "a mask is of ASCII characters");
         assert_eq!(wrong("re:a(b").0, "(");
         assert_eq!(
