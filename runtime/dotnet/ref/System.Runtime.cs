@@ -117,6 +117,7 @@ namespace System
     public sealed class String
     {
         public String(char[] value) { }
+        public String(char[] value, int start, int length) { }
         public static int CompareOrdinal(string a, int at, string b, int atB, int length) { throw null; }
         public int Length { get { throw null; } }
         [Runtime.CompilerServices.IndexerName("Chars")]

@@ -620,8 +620,7 @@ namespace Weave.Runtime
             }
             else
             {
-                // What is masked may go on behind the limit.
-                text = Shown(v, hides ? limit + Mask.Window : limit, hides);
+                text = hides ? Enough(v, limit, mask, everywhere) : Shown(v, limit, false);
                 first |= Format.Other;
             }
             if (hides)
@@ -779,6 +778,19 @@ namespace Weave.Runtime
                 word = word << 16 | text[i];
             }
             return word;
+        }
+
+        /// <summary>As much of an object's text as masks need. What is masked may go on behind the limit, but few texts have any of that.</summary>
+        private static string Enough(object v, int limit, string mask, string[] everywhere)
+        {
+            const int Few = 32;
+            string text = Shown(v, limit + Few, true);
+            if (text.Length <= limit + Few)
+            {
+                return text;
+            }
+            text = text.Substring(0, limit + Few); // behind it a list that was cut may have ended
+            return Mask.Touches(mask, everywhere, text, limit) ? Shown(v, limit + Mask.Window, true) : text;
         }
 
         /// <summary>An object as a text. What is woven is not recorded meanwhile: it may be the framework's collection that is asked.</summary>

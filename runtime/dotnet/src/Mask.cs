@@ -50,6 +50,47 @@ namespace Weave.Runtime
             return masked.Append(text, kept, rest).ToString();
         }
 
+        /// <summary>Whether more of a text could change what is masked up to <c>limit</c> units, or something of that is masked.</summary>
+        internal static bool Touches(string own, string[] tables, string text, int limit)
+        {
+            for (int at = 0; at <= limit && at < text.Length; at++)
+            {
+                if (own != null && Begins(own, text, at))
+                {
+                    return true;
+                }
+                foreach (string table in tables)
+                {
+                    if (Begins(table, text, at))
+                    {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        }
+
+        /// <summary>Whether there is a match from a place on, or may be one that goes on behind the text.</summary>
+        private static bool Begins(string table, string text, int from)
+        {
+            int classes = table[0];
+            int row = Head;
+            for (int at = from; at < text.Length; at++)
+            {
+                int next = table[row + 1 + table[1 + Math.Min((int)text[at], 128)]];
+                if (next == 0)
+                {
+                    return false;
+                }
+                row = Head + (next - 1) * (classes + 1);
+                if (table[row] == 1)
+                {
+                    return true;
+                }
+            }
+            return true;
+        }
+
         /// <summary>Where the longest match from a place on ends, or that place.</summary>
         private static int End(string table, string text, int from)
         {

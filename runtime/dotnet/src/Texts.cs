@@ -7,7 +7,9 @@ using System.Text;
 
 namespace Weave.Runtime
 {
-    /// <summary>Objects as texts, without running code of the program's.</summary>
+    /// <summary>
+    /// Objects as texts, without running code of the program's, and without a lock: the program may hold it, or hold one that must be taken later.
+    /// </summary>
     [DebuggerStepThrough]
     internal static class Texts
     {
@@ -25,12 +27,7 @@ namespace Weave.Runtime
             var chars = v as char[];
             if (chars != null)
             {
-                var text = new StringBuilder();
-                for (int i = 0; i < chars.Length && i <= limit; i++)
-                {
-                    text.Append(chars[i].ToString());
-                }
-                return text.ToString();
+                return new string(chars, 0, Math.Min(chars.Length, limit + 1));
             }
             var bytes = v as byte[];
             if (bytes == null || v.GetType() != typeof(byte[]))
@@ -83,13 +80,51 @@ namespace Weave.Runtime
             }
             text.Append(name);
             ICollection collection = v as ICollection;
-            if (collection != null && array == null && name.StartsWith("System.Collections.", StringComparison.Ordinal))
+            if (collection != null && array == null && IsCounted(name))
             {
                 text.Append("(").Append(collection.Count.ToString(CultureInfo.InvariantCulture)).Append(")");
             }
             else if (!(v is ValueType)) // a copy of its own each time
             {
                 text.Append("@").Append(RuntimeHelpers.GetHashCode(v).ToString("x", CultureInfo.InvariantCulture));
+            }
+        }
+
+        /// <summary>
+        /// Whether a collection of this type knows its number of elements, takes no lock to tell it, and asks no other collection, which may be the
+        /// program's.
+        /// </summary>
+        private static bool IsCounted(string name)
+        {
+            int generic = name.IndexOf('[');
+            switch (generic < 0 ? name : name.Substring(0, generic))
+            {
+                case "System.Collections.ArrayList":
+                case "System.Collections.BitArray":
+                case "System.Collections.Hashtable":
+                case "System.Collections.Queue":
+                case "System.Collections.SortedList":
+                case "System.Collections.Stack":
+                case "System.Collections.Generic.Dictionary`2":
+                case "System.Collections.Generic.Dictionary`2+KeyCollection":
+                case "System.Collections.Generic.Dictionary`2+ValueCollection":
+                case "System.Collections.Generic.LinkedList`1":
+                case "System.Collections.Generic.List`1":
+                case "System.Collections.Generic.OrderedDictionary`2":
+                case "System.Collections.Generic.Queue`1":
+                case "System.Collections.Generic.SortedDictionary`2":
+                case "System.Collections.Generic.SortedList`2":
+                case "System.Collections.Generic.SortedSet`1":
+                case "System.Collections.Generic.Stack`1":
+                case "System.Collections.Specialized.HybridDictionary":
+                case "System.Collections.Specialized.ListDictionary":
+                case "System.Collections.Specialized.NameValueCollection":
+                case "System.Collections.Specialized.OrderedDictionary":
+                case "System.Collections.Specialized.StringCollection":
+                    return true;
+                default:
+                    return name.StartsWith("System.Collections.Immutable.", StringComparison.Ordinal)
+                        || name.StartsWith("System.Collections.Frozen.", StringComparison.Ordinal);
             }
         }
 

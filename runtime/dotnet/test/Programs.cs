@@ -1805,8 +1805,94 @@ public static class Programs
     {
         for (int i = 0; i < 2; i++)
         {
-            object v = i == 0 ? (object)new System.Collections.Woven { 1, 2, 3 } : new Uri("http://a.example");
+            object v = i == 0 ? (object)new System.Collections.Immutable.Woven { 1, 2, 3 } : new Uri("http://a.example");
             Values.Value(v, 0, 128, null, 5);
+            Hooks.Enter(5);
+            Hooks.Exit(5);
+        }
+    }
+
+    /// <summary>Records collections while another thread holds their locks, and waits for that to be done.</summary>
+    private static void LockedCollections()
+    {
+        var list = System.Collections.ArrayList.Synchronized(new System.Collections.ArrayList { 1, 2, 3 });
+        lock (list.SyncRoot)
+        {
+            Elsewhere(list);
+        }
+        var asks = new Asks();
+        var dictionary = new System.Collections.Concurrent.ConcurrentDictionary<string, string>(asks);
+        dictionary["a"] = "1";
+        asks.Asked = () => Elsewhere(dictionary);
+        dictionary["a"] = "2"; // has a lock of the dictionary while it compares keys
+        Elsewhere(new System.Collections.ObjectModel.ReadOnlyCollection<int>(new Watched()));
+    }
+
+    private static void Elsewhere(object v)
+    {
+        var thread = new Thread(() =>
+        {
+            Values.Value(v, 0, 128, null, 5);
+            Hooks.Enter(5);
+            Hooks.Exit(5);
+        }) { IsBackground = true };
+        thread.Start();
+        if (!thread.Join(20000))
+        {
+            throw new TimeoutException(v.GetType() + " waits for its lock");
+        }
+    }
+
+    private sealed class Asks : IEqualityComparer<string>
+    {
+        internal Action Asked;
+
+        public bool Equals(string a, string b)
+        {
+            var asked = Asked;
+            Asked = null;
+            asked?.Invoke();
+            return a == b;
+        }
+
+        public int GetHashCode(string text)
+        {
+            return 1;
+        }
+    }
+
+    /// <summary>A collection of the program's.</summary>
+    private sealed class Watched : System.Collections.ObjectModel.Collection<int>, IList<int>
+    {
+        int ICollection<int>.Count
+        {
+            get
+            {
+                Console.Error.WriteLine("the program's Count is called");
+                return 0;
+            }
+        }
+    }
+
+    /// <summary>Values of many units, of which masks hide nothing, something at the limit, and something that is longer than the limit.</summary>
+    private static void MaskedArrays()
+    {
+        var classes = new char[129];
+        for (char digit = '0'; digit <= '9'; digit++)
+        {
+            classes[digit] = (char)1;
+        }
+        // Two classes of units, and two rows: no digit was there; one was, which is a match.
+        string mask = "\u0002" + new string(classes) + "\0\0\u0002" + "\u0001\0\u0002";
+        foreach (var v in new object[] {
+            new string('a', 5000).ToCharArray(),
+            (new string('a', 18) + "12345678").ToCharArray(),
+            (new string('1', 300) + "bc" + new string('d', 300)).ToCharArray(),
+            (new string('a', 20) + new string('1', 5000) + "b").ToCharArray(),
+            new object[] { new string('1', 60), "b", new string('c', 60) },
+        })
+        {
+            Values.Value(v, 0, 20, mask, 5);
             Hooks.Enter(5);
             Hooks.Exit(5);
         }
@@ -1842,7 +1928,7 @@ public static class Programs
     }
 }
 
-namespace System.Collections
+namespace System.Collections.Immutable
 {
     /// <summary>As the framework's collections are when they are woven.</summary>
     internal sealed class Woven : ArrayList

@@ -1046,7 +1046,22 @@ def test_woven_collections(folder):
     t.all_balanced()
     values = [(call.id, [value.value for value in recorded]) for call, recorded in t.named("main").valued() if recorded]
     # A URI is what it was made of.
-    equal([(5, ["System.Collections.Woven(3)"]), (5, ["http://a.example"])], values, "values")
+    equal([(5, ["System.Collections.Immutable.Woven(3)"]), (5, ["http://a.example"])], values, "values")
+
+
+def test_locked_collections(folder):
+    """A value's text waits for no lock that the program has, and asks no collection of the program's."""
+    t = run(folder, "LockedCollections")
+    t.all_balanced()
+    equal(3, sum(thread.name != "main" for thread in t.threads.values() if any(recorded for _, recorded in thread.valued())), "threads with values")
+
+
+def test_masked_arrays(folder):
+    """What masks hide of arrays is the same as of strings, however little of them is made a text."""
+    t = run(folder, "MaskedArrays")
+    values = [recorded[0] for _, recorded in t.named("main").valued() if recorded]
+    wanted = [("a" * 20, False), ("a" * 18 + "**", True), ("***bc" + "d" * 15, True), ("a" * 20, True), ("[***, b, " + "c" * 11, True)]
+    equal([reader.Value(0, text, True, masked, False) for text, masked in wanted], values, "values")
 
 
 def test_aborts(folder):

@@ -5,11 +5,15 @@ import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Enumeration;
+import java.util.Hashtable;
 import java.util.List;
+import java.util.Vector;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.PriorityBlockingQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -1608,6 +1612,58 @@ public final class Programs {
             Hooks.enter(5);
             Values.value(i % 2 == 1, 2 << 16 | 4 << 8, 128, null, 5);
             Hooks.exit(5);
+        }
+    }
+
+    /** A collection of the platform's whose own method records it. */
+    static void wovenCollection() throws Exception {
+        Class<?> woven = Class.forName("java.util.Woven");
+        Collection<?> v = (Collection<?>) woven.getConstructor(Runnable.class).newInstance((Runnable) () -> {
+            Values.value(Held.woven, 0, 128, null, 6);
+            Hooks.enter(6);
+            Hooks.exit(6);
+        });
+        Held.woven = v;
+        Values.value(v, 0, 128, null, 5);
+        Hooks.enter(5);
+        Hooks.exit(5);
+    }
+
+    private static final class Held {
+        static Object woven;
+    }
+
+    /** Records what another thread holds the lock of, and waits for that to be done, also while it compares. */
+    static void lockedValues() throws Exception {
+        for (Object v : new Object[] {new Vector<>(List.of(1)), new Hashtable<>(), new StringBuffer("text")}) {
+            synchronized (v) {
+                elsewhere(v);
+            }
+        }
+        PriorityBlockingQueue<Integer> sorted = new PriorityBlockingQueue<>(2, (a, b) -> {
+            elsewhere(Held.woven); // has the queue's lock while it compares
+            return 0;
+        });
+        Held.woven = sorted;
+        sorted.add(1);
+        sorted.add(2);
+    }
+
+    private static void elsewhere(Object v) {
+        Thread thread = new Thread(() -> {
+            Values.value(v, 0, 128, null, 5);
+            Hooks.enter(5);
+            Hooks.exit(5);
+        });
+        thread.setDaemon(true);
+        thread.start();
+        try {
+            thread.join(20_000);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        if (thread.isAlive()) {
+            throw new IllegalStateException(v.getClass() + " waits for its lock");
         }
     }
 

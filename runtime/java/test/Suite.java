@@ -109,6 +109,8 @@ public final class Suite {
         test("sums and kill -9", Suite::sumsKilled);
         test("sums of too many methods", Suite::sumsOfMany);
         test("values", Suite::values);
+        test("woven collections", Suite::wovenCollections);
+        test("values with locks", Suite::lockedValues);
         test("values at the end of the stack", Suite::valuesOverflow);
         test("own hooks that fail", Suite::guard);
         test("own hooks at the end of the stack", Suite::guardOverflow);
@@ -1029,6 +1031,34 @@ public final class Suite {
             equal(List.of(new TraceReader.Value(5, 6, 4, 2, "", i % 2)), values.get(2 * i + 1), "values in front of exit " + i);
         }
         check(t.lost == 0 && t.failures == 0, "nothing lost");
+    }
+
+    /** What a value's text is asked of may be woven, and record values itself: a class of java.base is, that a patch adds. */
+    private static void wovenCollections(Path folder) throws Exception {
+        Path source = Files.createDirectories(folder.resolve("source/java/util")).resolve("Woven.java");
+        Files.writeString(source, """
+            package java.util;
+            public class Woven extends AbstractCollection<Integer> {
+                private final Runnable asked;
+                public Woven(Runnable asked) { this.asked = asked; }
+                public int size() { asked.run(); return 3; }
+                public Iterator<Integer> iterator() { asked.run(); return null; }
+                public String toString() { asked.run(); return ""; }
+            }
+            """);
+        Path patch = folder.resolve("patch");
+        int failed = java.util.spi.ToolProvider.findFirst("javac").orElseThrow().run(System.out, System.err,
+            "--patch-module", "java.base=" + folder.resolve("source"), "-d", patch.toString(), source.toString());
+        equal(0, failed, "javac");
+        TraceReader t = run(folder, "wovenCollection", "--patch-module", "java.base=" + patch, "-Xshare:off");
+        t.allBalanced();
+        equal(List.of(List.of(new TraceReader.Value(5, 9, 0, 0, "java.util.Woven(3)", 0)), List.of()), t.named("main").values(), "values");
+    }
+
+    /** A value's text waits for no lock that the program has. */
+    private static void lockedValues(Path folder) throws Exception {
+        TraceReader t = run(folder, "lockedValues");
+        t.allBalanced();
     }
 
     /** What could not be written leaves nothing behind. */

@@ -576,7 +576,7 @@ final class Lane extends Cursor {
                 value(first | Format.UNIT, (Character) v, id);
                 return;
             }
-            text = Texts.of(v, hides ? limit + Mask.WINDOW : limit, hides); // what is masked may go on behind the limit
+            text = shown(v, hides ? limit + Mask.WINDOW : limit, hides); // what is masked may go on behind the limit
             first |= Format.OTHER;
         }
         if (hides) {
@@ -1036,6 +1036,22 @@ final class Lane extends Cursor {
             valued(word, 1, time, Format.escape(Format.AGGREGATED, 1, 0));
         } else {
             slow(Format.NONE, id, now, null, new long[] {Format.escape(Format.AGGREGATED, 1, 0), time});
+        }
+    }
+
+    /** An object as a text. What is woven is not recorded meanwhile: it may be the platform's collection that is asked. */
+    private String shown(Object v, int limit, boolean hides) {
+        int stop = end;
+        long[] counted = cells;
+        busy = true;
+        end = 0;
+        cells = Tally.EMPTY;
+        try {
+            return Texts.of(v, limit, hides);
+        } finally {
+            cells = counted;
+            end = stop;
+            busy = false;
         }
     }
 

@@ -4,16 +4,29 @@ import java.lang.reflect.Array;
 import java.util.Collection;
 import java.util.Map;
 
-/** Objects as texts, without running code of the program's. */
+/**
+ * Objects as texts, without running code of the program's, and without a lock: the program may hold it, or hold one that must be taken
+ * later.
+ */
 final class Texts {
     /** Classes of the platform whose texts tell more than their names; none of them runs other code for it. */
     private static final String[] PLAIN = {
-        "java.time.", "java.math.Big", "java.util.UUID", "java.util.Date", "java.util.Locale", "java.util.Currency",
-        "java.net.URI", "java.io.File", "java.lang.Class", "java.lang.StringBu", "java.sql.Date",
+        "java.math.Big", "java.util.UUID", "java.util.Date", "java.util.Locale", "java.util.Currency",
+        "java.net.URI", "java.io.File", "java.lang.Class", "java.sql.Date",
         "java.sql.Time", "java.util.concurrent.atomic.AtomicInteger", "java.util.concurrent.atomic.AtomicLong",
         "java.util.concurrent.atomic.AtomicBoolean", "java.lang.Byte", "java.lang.Short", "java.lang.Integer", "java.lang.Long",
         "java.lang.Float", "java.lang.Double", "java.lang.Boolean", "java.lang.Character", "java.lang.String",
         "java.util.concurrent.TimeUnit",
+    };
+
+    /** Collections of {@code java.util} that take a lock to tell their size, or change for it. */
+    private static final String[] LOCKED = {
+        "java.util.Vector", "java.util.Stack", "java.util.Hashtable", "java.util.Properties", "java.util.WeakHashMap",
+    };
+    /** Those of {@code java.util.concurrent} that neither take a lock nor count their elements. */
+    private static final String[] FREE = {
+        "java.util.concurrent.ConcurrentHashMap", "java.util.concurrent.CopyOnWriteArrayList",
+        "java.util.concurrent.CopyOnWriteArraySet", "java.util.concurrent.LinkedBlockingQueue",
     };
 
     private Texts() {}
@@ -74,8 +87,11 @@ final class Texts {
 
     /** No class loader but the platform's own defines classes of java.*. A class inside one of the platform's may lead to the program's. */
     private static boolean isPlain(String name) {
-        if (!name.startsWith("java.") || name.indexOf('$') >= 0) {
-            return false;
+        if (!name.startsWith("java.") || name.indexOf('$') >= 0 || name.equals("java.lang.StringBuffer")) {
+            return false; // the buffer has a lock
+        }
+        if (name.startsWith("java.time.")) {
+            return name.indexOf('.', "java.time.".length()) < 0; // formatters and chronologies are made of parts that may be the program's
         }
         for (String plain : PLAIN) {
             if (name.startsWith(plain)) {
@@ -87,11 +103,21 @@ final class Texts {
 
     /** How many elements a collection of the platform has; -1 for anything else. Its views may ask a collection of the program's. */
     private static int size(Object v, String name) {
-        boolean own = name.startsWith("java.util.") && (name.indexOf('$') < 0
+        boolean own = name.startsWith("java.util.") && isFree(name) && (name.indexOf('$') < 0
             || name.startsWith("java.util.ImmutableCollections$") || name.startsWith("java.util.Arrays$"));
         if (own && v instanceof Collection) {
             return ((Collection<?>) v).size();
         }
         return own && v instanceof Map ? ((Map<?, ?>) v).size() : -1;
+    }
+
+    private static boolean isFree(String name) {
+        boolean concurrent = name.startsWith("java.util.concurrent.");
+        for (String known : concurrent ? FREE : LOCKED) {
+            if (name.equals(known)) {
+                return concurrent;
+            }
+        }
+        return !concurrent;
     }
 }
