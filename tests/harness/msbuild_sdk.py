@@ -136,6 +136,11 @@ def door(score, folder):
     shop.check("a line says what was woven", shop.has(r"^ *weave: App\.dll is woven \(methods: 2\)$"))
     printed, told = shop.ran(shop.sdk.dotnet, dll)
     shop.check("the run is right and traced", "the sum is 10" in printed and "Shop.Program.Sum" in told)
+    kept = app.parent / "obj/Debug/net10.0/weave"
+    by_hand = lib.fresh(folder / "by hand") / "App.dll"
+    lib.run([shop.program, "-q", "--no-runtime", "--rules", shop.folder / "weave.toml", "--reference", f"@{kept / 'references.txt'}",
+             kept / "unwoven/App.dll", by_hand])
+    shop.check("the woven assembly is the command's, byte for byte", by_hand.read_bytes() == dll.read_bytes() and not shop.woven(kept / "unwoven/App.dll"))
     before = shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns
     shop.run("build", app)
     shop.check("nothing changed: nothing runs", before == (shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns))
