@@ -185,6 +185,8 @@ class Project:
         if what:
             wall = (time.monotonic() - begun, lib.cpu() - cpu)
             self.figures.setdefault(what, []).append(wall)
+            # As it goes: a bench that is ended early has told what it saw.
+            print(f"#    {self.tool}, {self.kind}, {what}: CPU {wall[1]:.2f} s, clock {wall[0]:.2f} s", flush=True)
 
     def copy(self, name):
         there = WORK / "copies" / f"{self.tool} {self.kind} {name}"

@@ -136,6 +136,11 @@ def door(score, folder):
     shop.check("a line says what was woven", shop.has(r"^ *weave: App\.dll is woven \(methods: 2\)$"))
     printed, told = shop.ran(shop.sdk.dotnet, dll)
     shop.check("the run is right and traced", "the sum is 10" in printed and "Shop.Program.Sum" in told)
+    kept = app.parent / "obj/Debug/net10.0/weave"
+    by_hand = lib.fresh(folder / "by hand") / "App.dll"
+    lib.run([shop.program, "-q", "--no-runtime", "--rules", shop.folder / "weave.toml", "--reference", f"@{kept / 'references.txt'}",
+             kept / "unwoven/App.dll", by_hand])
+    shop.check("the woven assembly is the command's, byte for byte", by_hand.read_bytes() == dll.read_bytes() and not shop.woven(kept / "unwoven/App.dll"))
     before = shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns
     shop.run("build", app)
     shop.check("nothing changed: nothing runs", before == (shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns))
@@ -612,6 +617,20 @@ def libraries(score, folder):
     write(core, core.read_text().replace("<PackageReference Include=\"Weave.MSBuild\"", "<PackageReference PrivateAssets=\"all\" Include=\"Weave.MSBuild\""))
     needs = re.findall(r'<dependency id="([^"]*)" version="([^"]*)"', packed())
     shop.check("PrivateAssets=all: the same", needs == [("Weave.Runtime", shop.version)] * 2, str(needs))
+    write(core, core.read_text().replace("</ItemGroup>", private(reference("Weave.Runtime", shop.version)) + "</ItemGroup>"))
+    needs = re.findall(r'<dependency id="([^"]*)" version="([^"]*)"', packed())
+    shop.check("also where the hook library has it, too", needs == [("Weave.Runtime", shop.version)] * 2, str(needs))
+
+
+#: A version that is nowhere.
+OVERRIDDEN = """<Project>
+  <PropertyGroup>
+    <ManagePackageVersionsCentrally>true</ManagePackageVersionsCentrally>
+    <CentralPackageTransitivePinningEnabled>true</CentralPackageTransitivePinningEnabled>
+  </PropertyGroup>
+  <ItemGroup><PackageVersion Include="Weave.MSBuild" Version="0.0.1" /></ItemGroup>
+</Project>
+"""
 
 
 def central(score, folder):
@@ -635,12 +654,20 @@ def central(score, folder):
     shop.check("and is published with the hook library", "the sum is 16" in printed and "Shop.Orders.Total" in told)
     shop.run("restore", app, "--locked-mode")
     shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
+    write(shop.folder / "Directory.Packages.props", OVERRIDDEN)
+    core = shop.project("Core", "Library", private(shop.ours.replace("Version=", "VersionOverride=")), ours=False)
+    app = shop.project("App", items='<ProjectReference Include="../Core/Core.csproj" />', ours=False)
+    (app.parent / "packages.lock.json").unlink()
+    printed, told = published(shop, app, "overridden")
+    shop.check("VersionOverride of one project, with transitive versions pinned", "the sum is 16" in printed and "Shop.Orders.Total" in told)
 
 
 #: How tools write a reference that stays with its project.
 PRIVATE = 'PrivateAssets="all" IncludeAssets="runtime; build; native; contentfiles; analyzers; buildtransitive"'
 #: What keeps the hook library from the project itself.
 WITHOUT_HOOKS = ('IncludeAssets="build"', 'ExcludeAssets="runtime"')
+#: Lists that keep the hook library from who uses a library; whether that builds.
+LISTS = {"compile;runtime": True, "Build, Runtime,Compile": True, "runtime": False}
 
 
 def references(score, folder):
@@ -662,6 +689,16 @@ def references(score, folder):
         app = shop.project("App", "Exe", shop.ours.replace(" />", f" {more} />"), ours=False)
         shop.run("build", app)
         shop.check(f"{more}: the build fails by name", shop.status != 0 and shop.has("error WV0204: .*Weave.Runtime") and len(shop.weave_errors()) == 1)
+    for assets, builds_it in LISTS.items():
+        shop.project("Core", "Library", shop.ours.replace(" />", f' PrivateAssets="{assets}" />'), ours=False)
+        shop.run("build", uses)
+        if builds_it:
+            built = shop.status == 0
+            printed, told = shop.ran(shop.sdk.dotnet, uses.parent / "bin/Debug/net10.0/Uses.dll")
+            shop.check(f"PrivateAssets={assets}: the program that uses the library runs traced", built and "10" in printed and "Shop.Orders.Total" in told)
+        else:
+            shop.check(f"PrivateAssets={assets}: the library's build fails by name", shop.status != 0
+                       and shop.has("error WV0204: .*Core.*PrivateAssets=") and len(shop.weave_errors()) == 1)
 
 
 WEB = """var builder = WebApplication.CreateBuilder(args);
