@@ -37,7 +37,7 @@ use crate::dex::ids::{
 };
 use crate::dex::lower::own::{InPlace, Made};
 use crate::dex::lower::own_frame::Names;
-use crate::dex::lower::registers::Width;
+use crate::dex::lower::registers::{Width, width};
 use crate::dex::scan::Patience;
 use crate::dex::serial::{self, Serial};
 use crate::dex::weave::{self as parts, Scratch, Woven};
@@ -905,10 +905,6 @@ fn names_of(
 
 fn field_name(n: usize) -> Vec<u8> {
     format!("a{n}").into_bytes()
-}
-
-fn width(ty: &Ty) -> Width {
-    Width::of(descriptor(ty)[0])
 }
 
 /// Eight hexadecimal digits that follow from texts.
