@@ -5,8 +5,8 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
-use crate::aspect::bind::made::{self, Made, Step};
-use crate::aspect::bind::site::{Passed, Replacement};
+use crate::aspect::bind::made::{self, Made};
+use crate::aspect::bind::site::{Goal, Passed};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::{Plan, Planned, Redirected};
 use crate::bytes::modified_utf8;
@@ -17,7 +17,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::opcodes::op;
 use crate::dex::format::order;
 use crate::dex::hooks::made::{Named, put_made};
-use crate::dex::hooks::own::{Method, class_of, descriptor};
+use crate::dex::hooks::own::{Method, class_of, descriptor, goals, parameters_of, wanted};
 use crate::dex::ids::class_checksums;
 use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
 use crate::dex::lower::own_frame::Names;
@@ -67,17 +67,8 @@ pub fn redirect(
         false => vec![],
     };
     let methods = methods_of(plan);
-    let parameters: Vec<Vec<&[u8]>> = (methods.iter())
-        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
-        .collect();
-    let wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
-        .map(|(method, parameters)| Wanted {
-            class: &method.class,
-            name: &method.name,
-            parameters,
-            returns: &method.returns,
-        })
-        .collect();
+    let parameters = parameters_of(&methods);
+    let wanted: Vec<Wanted<'_>> = wanted(&methods, &parameters).collect();
     let tested: Vec<Vec<u8>> = (plan.redirects.iter())
         .filter_map(|redirect| Some(descriptor(made::looks(redirect)?.ty)))
         .collect();
@@ -123,39 +114,23 @@ pub fn redirect(
 fn methods_of(plan: &Plan) -> Vec<Method> {
     let mut methods = Vec::new();
     for redirect in &plan.redirects {
-        let callee = &redirect.callee;
-        if let Some(class) = redirect.class() {
-            let made = made::redirected(redirect);
-            methods.push(Method::of(
-                &Ty::class(class),
-                "call",
-                &made.takes,
-                made.gives,
-            ));
-            if let Some(looks) = made::looks(redirect) {
-                let class = Ty::class(&looks.class);
-                methods.push(Method::of(&class, "call", &looks.made.takes, &Ty::Void));
-            }
-            if !calls_other(&made) {
+        let class = match redirect.goal() {
+            Goal::Class(class) => class,
+            Goal::Hook(replace) => {
+                methods.push(Method::of_hook(&replace.call.hook));
                 continue;
             }
+        };
+        let made = made::redirected(redirect);
+        let class = Ty::class(class);
+        methods.push(Method::of(&class, "call", &made.takes, made.gives));
+        if let Some(looks) = made::looks(redirect) {
+            let class = Ty::class(&looks.class);
+            methods.push(Method::of(&class, "call", &looks.made.takes, &Ty::Void));
         }
-        methods.push(match redirect.replace() {
-            Some(Replacement { call, .. }) => Method::of_hook(&call.hook),
-            None => Method::of(
-                &callee.owner,
-                &callee.name,
-                &callee.parameters,
-                &callee.result,
-            ),
-        });
+        methods.extend(goals(&made));
     }
     methods
-}
-
-/// Whether the method of a redirect's class calls another.
-fn calls_other(made: &Made<'_>) -> bool {
-    made.steps.iter().any(|step| matches!(step, Step::Pass(_)))
 }
 
 /// Adds the generated classes, and says which type each redirect has. What is called for each redirect; methods are added in
@@ -182,7 +157,7 @@ fn add_classes(
         };
         let (looks, made) = (made::looks(redirect), made::redirected(redirect));
         let first = own + usize::from(looks.is_some());
-        next = first + 1 + usize::from(calls_other(&made));
+        next = first + 1 + goals(&made).len();
         let mut names = Names::default();
         if let Some(looks) = &looks {
             let ty = tested.next().expect("one for each that is looked for");

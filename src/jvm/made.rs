@@ -44,7 +44,7 @@ const PUBLIC_STATIC: u16 = 0x0009;
 /// What is thrown where the library's own calls fail. Where the library is missing, that is said as for all other hooks.
 const FAILURE: &[u8] = b"java/lang/VirtualMachineError";
 
-/// The class file of an adapter.
+/// The class file of an adapter. Here and below constants that come first keep the order of earlier versions, and so the bytes.
 pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
     let made = made::adapter(hook, adapter);
     let mut additions = Additions::fresh();

@@ -24,20 +24,20 @@ pub enum Step<'m> {
     Begin,
     /// The flag is cleared.
     End,
-    /// What may throw begins here, and ends there.
+    /// What may throw begins here, and ends at `Tried`.
     Try,
     Tried,
-    /// The method goes on here with what was thrown there, or in `Begin`, or in `Tell`.
+    /// The method goes on here with what was thrown between these two, in `Begin`, or in `Tell`: whichever came last.
     Catch(Caught),
     /// What was caught goes to the hook library, as thrown by the hook of this name.
     Tell(String),
-    /// Where that fails, the method does these, which follow it.
+    /// Where that fails, the method does these steps, which also follow `Tell`.
     Untold(Vec<Step<'m>>),
     /// An argument is at hand.
     Load(usize),
     /// Null or zero is at hand; nothing for void.
     Zero(&'m Ty),
-    /// Another method is called with the first of what this one takes. What it gives is at hand.
+    /// Another method is called with as many of the first arguments as it takes. What it gives is at hand.
     Pass(Called<'m>),
     /// What is at hand becomes another value.
     Widen(Prim, Prim),
@@ -64,6 +64,7 @@ pub enum Label {
     Out,
 }
 
+/// What a handler is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
     /// What a hook throws.

@@ -192,10 +192,7 @@ fn accessor(link: &Link, member: u32, imports: &Imports) -> Vec<u8> {
     put_member(link, member, imports, &mut code);
     code.op(op::RET);
     let max_stack = 2 + link.arguments().len() as u16;
-    let mut out = Vec::new();
-    body::put_fat_header(&mut out, code.len() as usize, max_stack, true, 0, false);
-    out.extend_from_slice(code.as_bytes());
-    out
+    finished(&code, (max_stack, 0), &[])
 }
 
 /// Adds the type, behind whose methods nothing else comes.
@@ -539,7 +536,11 @@ fn put_hook(
 }
 
 /// The body of that code.
-fn finished(code: &Code, (max_stack, locals): (u16, u32), clauses: &[Clause]) -> Vec<u8> {
+pub(crate) fn finished(
+    code: &Code,
+    (max_stack, locals): (u16, u32),
+    clauses: &[Clause],
+) -> Vec<u8> {
     let mut out = Vec::new();
     let has_clauses = !clauses.is_empty();
     let len = code.len() as usize;

@@ -34,14 +34,6 @@ pub(crate) struct Guard {
     pub told: u32,
 }
 
-/// A part of the code, and where what it throws goes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Tried {
-    start: u32,
-    end: u32,
-    handler: u32,
-}
-
 /// A method under way.
 struct Lowering<'m> {
     made: &'m Made<'m>,
@@ -49,7 +41,8 @@ struct Lowering<'m> {
     /// Those of its goals that were called.
     called: usize,
     code: Vec<u8>,
-    tries: Vec<Tried>,
+    /// Parts of the code, and where what they throw goes: start, end, handler.
+    tries: Vec<[u32; 3]>,
     /// Where steps leave the method.
     jumps: Vec<u32>,
     /// What may throw, and how far the last instruction that may is in it.
@@ -246,11 +239,7 @@ impl Lowering<'_> {
     fn catch(&mut self) {
         let Range { start, end } = self.tried;
         let handler = self.units();
-        self.tries.push(Tried {
-            start,
-            end,
-            handler,
-        });
+        self.tries.push([start, end, handler]);
         registers::put_one(&mut self.code, op::MOVE_EXCEPTION, 0);
         self.at = 0;
     }
@@ -408,12 +397,12 @@ impl Lowering<'_> {
         code_item::align(out, begin);
         // The lists of handlers: how many, then for each that it catches all (a size of 0), and where.
         let mut lists = vec![tries as u8];
-        for tried in &self.tries {
-            out.extend_from_slice(&tried.start.to_le_bytes());
-            out.extend_from_slice(&((tried.end - tried.start) as u16).to_le_bytes());
+        for [start, end, handler] in self.tries {
+            out.extend_from_slice(&start.to_le_bytes());
+            out.extend_from_slice(&((end - start) as u16).to_le_bytes());
             out.extend_from_slice(&(lists.len() as u16).to_le_bytes());
             lists.push(0);
-            put_uleb32(&mut lists, tried.handler);
+            put_uleb32(&mut lists, handler);
         }
         out.extend_from_slice(&lists);
     }

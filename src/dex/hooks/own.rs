@@ -22,6 +22,7 @@ use crate::aspect::bind::call::{
 };
 use crate::aspect::bind::made::{self, Called, Made, Step, Test};
 use crate::aspect::bind::ty::{Language, Prim, Ty};
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::plan::{Plan, Planned};
 use crate::bytes::modified_utf8;
 use crate::dex::format::class::{ClassDef, flag};
@@ -199,17 +200,8 @@ impl Needs {
         add: impl FnOnce(Wants<'_>) -> Result<Option<(Added, Vec<usize>)>>,
     ) -> Result<Option<(Added, Vec<usize>, Names)>> {
         let methods = self.methods();
-        let parameters: Vec<Vec<&[u8]>> = (methods.iter())
-            .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
-            .collect();
-        let mut wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
-            .map(|(method, parameters)| Wanted {
-                class: &method.class,
-                name: &method.name,
-                parameters,
-                returns: &method.returns,
-            })
-            .collect();
+        let parameters = parameters_of(&methods);
+        let mut wanted: Vec<Wanted<'_>> = wanted(&methods, &parameters).collect();
         wanted.extend(self.nano_time.then_some(NANO_TIME));
         wanted.extend(self.has_guards().then_some(FAILED));
         wanted.extend(self.has_flags().then_some(BEGIN));
@@ -246,20 +238,21 @@ impl Needs {
     }
 
     /// What was found, in the order in which it was asked for, behind so many methods and strings of others.
-    fn found(&self, added: &Added, methods: usize, strings: usize) -> (Names, FoundAdapters) {
+    fn found(&self, added: &Added, methods: usize, strings: usize) -> (Names, Vec<FoundAdapter>) {
         let mut found = added.methods[methods..].iter().copied();
         let mut next = || found.next().expect("one for each wanted method");
         let mut all = Names::default();
         for hook in &self.hooks {
             all.hooks.insert(Arc::clone(hook), next());
         }
-        let mut adapters = FoundAdapters::default();
+        let mut adapters = Vec::new();
         for (hook, adapter) in &self.adapters {
             let own = next();
             let goals = (0..goals(&made::adapter(hook, adapter)).len()).map(|_| next());
-            adapters.called.push(CalledAdapter {
+            adapters.push(FoundAdapter {
                 own,
                 goals: goals.collect(),
+                guard: Guard::default(),
             });
             all.adapters.insert(Arc::clone(&adapter.class), own);
         }
@@ -279,11 +272,12 @@ impl Needs {
         if self.nano_time {
             all.nano_time = next();
         }
+        let mut guard = Guard::default();
         if self.has_guards() {
-            adapters.guard.failed = next();
+            guard.failed = next();
         }
         if self.has_flags() {
-            adapters.guard.begin = next();
+            guard.begin = next();
         }
         if self.objects {
             all.objects = added.types[0];
@@ -298,7 +292,9 @@ impl Needs {
         for (text, &string) in self.texts.iter().zip(texts) {
             all.texts.insert(Arc::clone(text), string);
         }
-        adapters.shown.extend_from_slice(shown);
+        for (adapter, &told) in adapters.iter_mut().zip(shown) {
+            adapter.guard = Guard { told, ..guard };
+        }
         (all, adapters)
     }
 
@@ -307,36 +303,27 @@ impl Needs {
         &self,
         file: &File<'_>,
         added: &Added,
-        (names, adapters): (&Names, FoundAdapters),
+        (names, adapters): (&Names, Vec<FoundAdapter>),
         methods: usize,
     ) -> Vec<NewClass> {
-        let FoundAdapters {
-            called,
-            shown,
-            guard,
-        } = adapters;
         let mut classes = Vec::new();
         // Methods of adapters come behind those of hooks, each one's own and those that it calls.
         let mut place = methods + self.hooks.len();
-        for (((hook, adapter), name), called) in self.adapters.iter().zip(shown).zip(called) {
-            let CalledAdapter { own, goals } = called;
+        for ((hook, adapter), found) in self.adapters.iter().zip(adapters) {
             let ty = added.classes[place];
-            place += 1 + goals.len();
+            place += 1 + found.goals.len();
             if defines(file, added, ty) {
                 continue;
             }
             let mut code = Vec::new();
             let named = Named {
-                goals: &goals,
+                goals: &found.goals,
                 names,
-                guard: Some(Guard {
-                    told: name,
-                    ..guard
-                }),
+                guard: Some(found.guard),
             };
             put_made(&made::adapter(hook, adapter), &named, &mut code);
             let above = *added.types.last().expect("adapters want that of objects");
-            classes.push(class_of(ty, above, own, code));
+            classes.push(class_of(ty, above, found.own, code));
         }
         classes
     }
@@ -407,10 +394,38 @@ fn of_unbox(prim: Prim) -> Method {
     }
 }
 
+/// The parameters of methods, for [`wanted`].
+pub(crate) fn parameters_of(methods: &[Method]) -> Vec<Vec<&[u8]>> {
+    (methods.iter())
+        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
+        .collect()
+}
+
+/// Methods as a dex file is asked for them.
+pub(crate) fn wanted<'w>(
+    methods: &'w [Method],
+    parameters: &'w [Vec<&'w [u8]>],
+) -> impl Iterator<Item = Wanted<'w>> {
+    let of = |(method, parameters): (&'w Method, &'w Vec<&'w [u8]>)| Wanted {
+        class: &method.class,
+        name: &method.name,
+        parameters,
+        returns: &method.returns,
+    };
+    methods.iter().zip(parameters).map(of)
+}
+
 /// The methods that the steps of a method call, in their order.
-fn goals(made: &Made<'_>) -> Vec<Method> {
+pub(crate) fn goals(made: &Made<'_>) -> Vec<Method> {
     let goal = |step: &Step<'_>| match step {
         Step::Pass(Called::Hook(hook)) => Some(Method::of_hook(hook)),
+        Step::Pass(Called::Callee(Callee {
+            owner,
+            name,
+            parameters,
+            result,
+            ..
+        })) => Some(Method::of(owner, name, parameters, result)),
         Step::Ask(link) if matches!(link.kind, LinkKind::Method(_)) => {
             let parameters = link.parameters();
             Some(Method::of(
@@ -452,18 +467,10 @@ pub(crate) fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
     })
 }
 
-/// New indices of an adapter's method and of those that it calls.
-struct CalledAdapter {
+/// New indices of an adapter's method and of what it names.
+struct FoundAdapter {
     own: u32,
     goals: Vec<u32>,
-}
-
-/// What adapters name.
-#[derive(Default)]
-struct FoundAdapters {
-    called: Vec<CalledAdapter>,
-    /// The strings that name their hooks.
-    shown: Vec<u32>,
     guard: Guard,
 }
 
