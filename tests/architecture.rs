@@ -296,7 +296,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "kotlin",
             "scan",
             "place",
-            "adapter",
+            "made",
             "runner",
             "parameters",
             "types",

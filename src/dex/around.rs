@@ -30,14 +30,14 @@ use crate::dex::format::file::{Dex, File};
 use crate::dex::format::insn;
 use crate::dex::format::lookup;
 use crate::dex::format::order;
-use crate::dex::hooks::own::{Method, Needs, descriptor};
+use crate::dex::hooks::own::{Method, Needs, descriptor, parameters_of, wanted};
 use crate::dex::hooks::proceed::{Found, Runner, of_object};
 use crate::dex::ids::{
     self, Added, Constant, Ids, NewMembers, Wanted, WantedField, Wants, class_checksums,
 };
 use crate::dex::lower::own::{InPlace, Made};
 use crate::dex::lower::own_frame::Names;
-use crate::dex::lower::registers::Width;
+use crate::dex::lower::registers::{Width, width};
 use crate::dex::scan::Patience;
 use crate::dex::serial::{self, Serial};
 use crate::dex::weave::{self as parts, Scratch, Woven};
@@ -872,15 +872,8 @@ fn names_of(
     for outline in outlines {
         outline.wanted(&mut methods, &mut fields, &mut needs);
     }
-    let parameters: Vec<Vec<&[u8]>> = (methods.iter())
-        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
-        .collect();
-    let wanted = (methods.iter().zip(&parameters)).map(|(method, parameters)| Wanted {
-        class: &method.class,
-        name: &method.name,
-        parameters,
-        returns: &method.returns,
-    });
+    let parameters = parameters_of(&methods);
+    let wanted = wanted(&methods, &parameters);
     let fields: Vec<WantedField<'_>> = (fields.iter())
         .map(|[class, name, ty]| WantedField { class, name, ty })
         .collect();
@@ -905,10 +898,6 @@ fn names_of(
 
 fn field_name(n: usize) -> Vec<u8> {
     format!("a{n}").into_bytes()
-}
-
-fn width(ty: &Ty) -> Width {
-    Width::of(descriptor(ty)[0])
 }
 
 /// Eight hexadecimal digits that follow from texts.

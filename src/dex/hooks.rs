@@ -1,6 +1,7 @@
 //! The methods that woven code calls.
 
 pub(crate) mod android_trace;
+pub(crate) mod made;
 pub(crate) mod near;
 pub(crate) mod own;
 pub(crate) mod proceed;

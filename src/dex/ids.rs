@@ -200,6 +200,10 @@ impl<T, F: Fn(&T) -> Result<Place>> Table<T, F> {
         })
     }
 
+    fn indices(&self, rows: impl IntoIterator<Item = T>) -> Result<Vec<u32>> {
+        rows.into_iter().map(|row| self.index(&row)).collect()
+    }
+
     fn len(&self) -> usize {
         self.remap.len() + self.inserted.len()
     }
@@ -220,6 +224,15 @@ pub(crate) struct Wants<'w> {
     pub strings: &'w [Vec<u8>],
 }
 
+impl<'w> Wants<'w> {
+    /// The descriptors of all types that these name.
+    fn descriptors(&self) -> impl Iterator<Item = &'w [u8]> + use<'w> {
+        (self.methods.iter().flat_map(types_of))
+            .chain(self.fields.iter().flat_map(|f| [f.class, f.ty]))
+            .chain(self.types.iter().copied())
+    }
+}
+
 /// The new tables, and the indices of the wanted ids.
 pub(crate) struct Added {
     pub ids: Ids,
@@ -238,18 +251,13 @@ pub(crate) struct Added {
 /// Adds methods, and types and strings by themselves, to the tables of a dex. `None` where a table would exceed what
 /// 16-bit indices reach; strings have no such limit.
 pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
-    let Wants {
-        methods: wanted,
-        fields: wanted_fields,
-        types: wanted_types,
-        strings: wanted_strings,
-    } = wants;
+    let wanted = wants.methods;
     let shorties: Vec<Vec<u8>> = wanted.iter().map(shorty).collect();
-    let texts = (wanted.iter().zip(&shorties))
-        .flat_map(|(w, shorty)| types_of(w).chain([w.name, shorty]))
-        .chain(wanted_fields.iter().flat_map(|f| [f.class, f.name, f.ty]))
-        .chain(wanted_types.iter().copied())
-        .chain(wanted_strings.iter().map(Vec::as_slice));
+    let texts = (wants.descriptors())
+        .chain(wanted.iter().map(|w| w.name))
+        .chain(shorties.iter().map(Vec::as_slice))
+        .chain(wants.fields.iter().map(|f| f.name))
+        .chain(wants.strings.iter().map(Vec::as_slice));
     let strings = Table::add(
         file.strings.len(),
         texts,
@@ -257,11 +265,7 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
         |text| find_string(file, text),
     )?;
 
-    let names: Vec<u32> = (wanted.iter().flat_map(types_of))
-        .chain(wanted_fields.iter().flat_map(|f| [f.class, f.ty]))
-        .chain(wanted_types.iter().copied())
-        .map(|descriptor| strings.index(&descriptor))
-        .collect::<Result<_>>()?;
+    let names = strings.indices(wants.descriptors())?;
     let types = Table::add(file.types.len(), names, u32::cmp, |&name| {
         find_type(file, &strings.remap, name)
     })?;
@@ -289,7 +293,7 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
         find_method(file, [&types.remap, &protos.remap, &strings.remap], row)
     })?;
     let rows_of_fields =
-        (wanted_fields.iter()).map(|f| Ok((ty(&f.class)?, strings.index(&f.name)?, ty(&f.ty)?)));
+        (wants.fields.iter()).map(|f| Ok((ty(&f.class)?, strings.index(&f.name)?, ty(&f.ty)?)));
     let rows_of_fields: Vec<NewField> = rows_of_fields.collect::<Result<_>>()?;
     let fields = Table::add(
         file.fields.len(),
@@ -302,17 +306,10 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     if types.len() > 0xffff || protos.len() > 0xffff || most > 0x1_0000 {
         return Ok(None);
     }
-    let added_types = wanted_types.iter().map(&ty).collect::<Result<_>>()?;
-    let added_strings = wanted_strings.iter().map(|text| strings.index(&&text[..]));
-    let added_methods = rows
-        .iter()
-        .map(|row| methods.index(row))
-        .collect::<Result<_>>()?;
-    let added_fields = rows_of_fields
-        .iter()
-        .map(|row| fields.index(row))
-        .collect::<Result<_>>()?;
-    let added_strings = added_strings.collect::<Result<_>>()?;
+    let added_types = wants.types.iter().map(&ty).collect::<Result<_>>()?;
+    let added_strings = strings.indices(wants.strings.iter().map(Vec::as_slice))?;
+    let added_methods = methods.indices(rows.iter().copied())?;
+    let added_fields = fields.indices(rows_of_fields.iter().copied())?;
     // Each borrows from those in front of it.
     let (fields, field_remap) = fields.into_parts();
     let (methods, method_remap) = methods.into_parts();

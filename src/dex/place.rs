@@ -19,7 +19,7 @@ use crate::dex::format::file::File;
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
 use crate::dex::lower::insertions::Insertions;
-use crate::dex::lower::registers::{self, Width};
+use crate::dex::lower::registers::{self, Width, move_result, width};
 use crate::dex::points;
 use crate::error::Result;
 
@@ -155,7 +155,7 @@ impl<'a> Method<'a> {
                 self.call(one.called, &operands, &mut all, &mut string, out);
                 if placed.when == Where::Replace {
                     replaces = true;
-                    if let Some(opcode) = result_of(&placed.point.result) {
+                    if let Some(opcode) = move_result(&placed.point.result) {
                         registers::put_one(out, opcode, self.result(insn, placed));
                     }
                     if placed.point.kind == PointKind::New {
@@ -201,7 +201,7 @@ impl<'a> Method<'a> {
         let point = &placed.point;
         match point.kind {
             PointKind::New => {
-                let words = point.takes[..usize::from(n)].iter().map(width_of);
+                let words = point.takes[..usize::from(n)].iter().map(width);
                 let place = 1 + words.map(Width::words).sum::<u32>();
                 let mut all = insn::arguments(self.code.insns, insn);
                 all.nth(place as usize).unwrap_or_default()
@@ -220,10 +220,10 @@ impl<'a> Method<'a> {
                 Operand::Register(Width::Object, u32::from(self.code.registers))
             }
             Passed::Stack(n) => Operand::Register(
-                width_of(&point.takes[usize::from(*n)]),
+                width(&point.takes[usize::from(*n)]),
                 self.taken(insn, placed, *n),
             ),
-            Passed::Result => Operand::Register(width_of(&point.result), self.result(insn, placed)),
+            Passed::Result => Operand::Register(width(&point.result), self.result(insn, placed)),
             Passed::This => Operand::Register(Width::Object, self.code.locals()),
             Passed::Line => {
                 let place = self.lines.partition_point(|&(pc, _)| pc <= insn.pc);
@@ -289,25 +289,4 @@ impl<'a> Method<'a> {
 /// What a point's call lies behind: what is caught is there behind the first instruction of its handler.
 fn is_behind(placed: &Placed, insn: Insn) -> bool {
     placed.when == Where::After || insn.opcode == op::MOVE_EXCEPTION
-}
-
-fn letter(ty: &Ty) -> u8 {
-    let mut text = String::new();
-    ty.put_descriptor(&mut text);
-    text.as_bytes().first().copied().unwrap_or(b'V')
-}
-
-fn width_of(ty: &Ty) -> Width {
-    Width::of(letter(ty))
-}
-
-fn result_of(ty: &Ty) -> Option<u8> {
-    Some(match letter(ty) {
-        b'V' => return None,
-        letter => match Width::of(letter) {
-            Width::Single => op::MOVE_RESULT,
-            Width::Wide => op::MOVE_RESULT_WIDE,
-            Width::Object => op::MOVE_RESULT_OBJECT,
-        },
-    })
 }

@@ -6,26 +6,28 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
-use crate::aspect::bind::site::{Goal, Instead, Passed, Redirect, Replacement};
+use crate::aspect::bind::made::{self, Made};
+use crate::aspect::bind::site::{Goal, Passed};
 use crate::aspect::bind::ty::Ty;
-use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::{Plan, Planned, Redirected};
 use crate::bytes::modified_utf8;
 use crate::dex::format::class::{ClassDef, Members, flag};
 use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::file::{Dex, File};
-use crate::dex::format::insn;
 use crate::dex::format::lookup;
 use crate::dex::format::opcodes::op;
 use crate::dex::format::order;
+use crate::dex::hooks::made::{Named, put_made};
+use crate::dex::hooks::own::{Method, class_of, descriptor, goals, parameters_of, wanted};
 use crate::dex::ids::class_checksums;
-use crate::dex::ids::{self, Added, Ids, NewClass, Wanted, Wants};
-use crate::dex::lower::registers::{self, Width};
+use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
+use crate::dex::lower::own_frame::Names;
 use crate::dex::place;
 use crate::dex::weave::{Run, Scratch};
 use crate::dex::write::file as new_file;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 const OBJECT: &[u8] = b"Ljava/lang/Object;";
 
@@ -37,31 +39,6 @@ pub struct WithRedirects {
     pub left: Vec<(Redirected, Reason)>,
     /// The number of the type that has each redirect's method; they lie behind all others.
     pub types: Vec<Option<u32>>,
-}
-
-/// A method with its descriptors.
-struct Method {
-    class: Vec<u8>,
-    name: Vec<u8>,
-    parameters: Vec<Vec<u8>>,
-    returns: Vec<u8>,
-}
-
-impl Method {
-    fn new(class: &Ty, name: &str, parameters: &[Ty], returns: &Ty) -> Method {
-        Method {
-            class: descriptor(class),
-            name: modified_utf8(name),
-            parameters: parameters.iter().map(descriptor).collect(),
-            returns: descriptor(returns),
-        }
-    }
-}
-
-fn descriptor(ty: &Ty) -> Vec<u8> {
-    let mut text = String::new();
-    ty.put_descriptor(&mut text);
-    modified_utf8(&text)
 }
 
 /// Redirects the planned calls of a dex file.
@@ -91,19 +68,10 @@ pub fn redirect(
         false => vec![],
     };
     let methods = methods_of(plan);
-    let parameters: Vec<Vec<&[u8]>> = (methods.iter())
-        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
-        .collect();
-    let wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
-        .map(|(method, parameters)| Wanted {
-            class: &method.class,
-            name: &method.name,
-            parameters,
-            returns: &method.returns,
-        })
-        .collect();
+    let parameters = parameters_of(&methods);
+    let wanted: Vec<Wanted<'_>> = wanted(&methods, &parameters).collect();
     let tested: Vec<Vec<u8>> = (plan.redirects.iter())
-        .filter_map(|redirect| Some(descriptor(&test_of(redirect)?.ty)))
+        .filter_map(|redirect| Some(descriptor(made::looks(redirect)?.ty)))
         .collect();
     let mut types: Vec<&[u8]> = vec![OBJECT];
     types.extend(tested.iter().map(Vec::as_slice));
@@ -147,42 +115,21 @@ pub fn redirect(
 fn methods_of(plan: &Plan) -> Vec<Method> {
     let mut methods = Vec::new();
     for redirect in &plan.redirects {
-        let callee = &redirect.callee;
-        match redirect.goal() {
-            Goal::Class(class) => {
-                methods.push(Method::new(
-                    &Ty::class(class),
-                    "call",
-                    &callee.taken(),
-                    &callee.result,
-                ));
-                if let Some(test) = &test_of(redirect) {
-                    let untested = test.untested.iter().collect::<Vec<_>>();
-                    methods.push(Method {
-                        class: descriptor(&Ty::class(&test.class)),
-                        name: b"call".to_vec(),
-                        parameters: untested.into_iter().map(descriptor).collect(),
-                        returns: b"V".to_vec(),
-                    });
-                }
-                if !calls_other(redirect) {
-                    continue;
-                }
+        let class = match redirect.goal() {
+            Goal::Class(class) => class,
+            Goal::Hook(replace) => {
+                methods.push(Method::of_hook(&replace.call.hook));
+                continue;
             }
-            Goal::Hook(_) => {}
+        };
+        let made = made::redirected(redirect);
+        let class = Ty::class(class);
+        methods.push(Method::of(&class, "call", &made.takes, made.gives));
+        if let Some(looks) = made::looks(redirect) {
+            let class = Ty::class(&looks.class);
+            methods.push(Method::of(&class, "call", &looks.made.takes, &Ty::Void));
         }
-        methods.push(match redirect.replace() {
-            Some(Replacement { call, .. }) => {
-                let hook = &call.hook;
-                Method::new(&hook.owner, &hook.name, &hook.parameters, &hook.result)
-            }
-            None => Method::new(
-                &callee.owner,
-                &callee.name,
-                &callee.parameters,
-                &callee.result,
-            ),
-        });
+        methods.extend(goals(&made));
     }
     methods
 }
@@ -197,65 +144,48 @@ fn add_classes(
 ) -> Vec<u32> {
     let mut called = Vec::with_capacity(plan.redirects.len());
     let mut next = 0;
-    let mut next_type = 1;
+    let mut tested = added.types[1..].iter().copied();
     // Points of different methods may be served by the same class.
-    let mut made: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     let count = file.classes.len() as u32;
+    let above = added.types[0];
     for (redirect, ty) in plan.redirects.iter().zip(types) {
-        called.push(added.methods[next]);
-        if redirect.class().is_none() {
+        let own = next;
+        let Some(class) = redirect.class() else {
+            called.push(added.methods[own]);
             next += 1;
             continue;
+        };
+        let (looks, made) = (made::looks(redirect), made::redirected(redirect));
+        let first = own + usize::from(looks.is_some());
+        next = first + 1 + goals(&made).len();
+        let mut names = Names::default();
+        if let Some(looks) = &looks {
+            let ty = tested.next().expect("one for each that is looked for");
+            names.types.insert(looks.ty.clone(), ty);
         }
-        let mut code = Vec::new();
-        let goal = next;
-        let first = redirect.class().and_then(|class| made.get(&**class));
-        if let Some(&first) = first {
-            let is_tested = test_of(redirect).is_some();
-            *called.last_mut().expect("it was pushed") = first;
-            next_type += usize::from(is_tested);
-            next += 1 + usize::from(is_tested) + usize::from(calls_other(redirect));
+        if let Some(&known) = known.get(&**class) {
+            called.push(known);
             continue;
         }
-        if test_of(redirect).is_some() {
-            next += 1;
-            let (this, test) = (added.methods[goal], added.methods[next]);
-            *called.last_mut().expect("it was pushed") = test;
+        let mut add = |place: usize, made: &Made<'_>, goals: Range<usize>| {
             let mut code = Vec::new();
-            put_test(redirect, this, added.types[next_type], &mut code);
-            next_type += 1;
-            added.ids.classes.push(NewClass {
-                ty: added.classes[next],
-                access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
-                superclass: added.types[0],
-                methods: vec![(test, flag::PUBLIC | flag::STATIC | flag::SYNTHETIC, 0)],
-                code,
-                ..NewClass::default()
-            });
+            let named = Named {
+                goals: &added.methods[goals],
+                names: &names,
+                guard: None,
+            };
+            put_made(made, &named, &mut code);
+            let class = class_of(added.classes[place], above, added.methods[place], code);
+            added.ids.classes.push(class);
+        };
+        if let Some(looks) = &looks {
+            add(first, &looks.made, own..own + 1);
         }
-        if calls_other(redirect) {
-            next += 1;
-            put_method(redirect, added.methods[next], &mut code);
-        } else {
-            put_empty(redirect, &mut code);
-        }
-        if let Some(class) = redirect.class() {
-            made.insert(class, *called.last().expect("it was pushed"));
-        }
-        *ty = Some(count + added.ids.classes.len() as u32);
-        added.ids.classes.push(NewClass {
-            ty: added.classes[goal],
-            access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
-            superclass: added.types[0],
-            methods: vec![(
-                added.methods[goal],
-                flag::PUBLIC | flag::STATIC | flag::SYNTHETIC,
-                0,
-            )],
-            code,
-            ..NewClass::default()
-        });
-        next += 1;
+        add(own, &made, first + 1..next);
+        *ty = Some(count + added.ids.classes.len() as u32 - 1);
+        known.insert(class, added.methods[first]);
+        called.push(added.methods[first]);
     }
     called
 }
@@ -381,67 +311,6 @@ fn around_points(
     Ok(out)
 }
 
-/// What looks whether an exception is what a hook is about.
-struct Test {
-    class: String,
-    ty: Ty,
-    /// What it takes.
-    untested: Vec<Ty>,
-}
-
-fn test_of(redirect: &Redirect) -> Option<Test> {
-    let placed = redirect.placed()?;
-    let mut untested = redirect.callee.taken();
-    *untested.first_mut()? = placed.point.takes.first()?.clone();
-    Some(Test {
-        class: format!("{}_if", redirect.class()?),
-        ty: placed.test.clone()?,
-        untested,
-    })
-}
-
-/// Appends the code item of what looks at an exception:
-///
-/// ```text
-///        instance-of v0, vE, type; if-eqz v0, E; check-cast vE, type; invoke-static/range call
-///     E: return-void
-/// ```
-fn put_test(redirect: &Redirect, goal: u32, ty: u32, out: &mut Vec<u8>) {
-    let ins = words_of(redirect);
-    let mut code = Vec::new();
-    registers::put_field(&mut code, op::INSTANCE_OF, (0, 1), ty);
-    registers::put_if(&mut code, op::IF_EQZ, 0, 7);
-    registers::put_indexed(&mut code, op::CHECK_CAST, 1, ty);
-    code.extend_from_slice(&[op::INVOKE_STATIC_RANGE, ins as u8]);
-    code.extend_from_slice(&(goal as u16).to_le_bytes());
-    code.extend_from_slice(&1u16.to_le_bytes());
-    registers::put_one(&mut code, op::RETURN_VOID, 0);
-    let counts = [(1 + ins) as u16, ins as u16, ins as u16, 0];
-    code_item::put_header(out, counts, insn::units(&code));
-    out.extend_from_slice(&code);
-}
-
-/// Appends the code item of a method that does nothing itself.
-fn put_empty(redirect: &Redirect, out: &mut Vec<u8>) {
-    let ins = words_of(redirect) as u16;
-    let mut code = Vec::new();
-    registers::put_one(&mut code, op::RETURN_VOID, 0);
-    code_item::put_header(out, [ins, ins, 0, 0], insn::units(&code));
-    out.extend_from_slice(&code);
-}
-
-/// Whether the method of a redirect's class calls another: at points only hooks do, unless they take its place.
-fn calls_other(redirect: &Redirect) -> bool {
-    !matches!(redirect.instead, Instead::HooksAt { .. })
-}
-
-/// The words that a redirect's method takes.
-fn words_of(redirect: &Redirect) -> u32 {
-    let taken = redirect.callee.taken();
-    let words = taken.iter().map(|ty| Width::of(descriptor(ty)[0]).words());
-    words.sum()
-}
-
 /// Replaces the planned calls.
 fn patch(bytes: &mut [u8], plan: &Plan, called: &[u32]) -> Result<()> {
     let mut places = Vec::with_capacity(plan.calls.len());
@@ -474,43 +343,4 @@ fn patch(bytes: &mut [u8], plan: &Plan, called: &[u32]) -> Result<()> {
         bytes[at + 2..at + 4].copy_from_slice(&(method as u16).to_le_bytes());
     }
     Ok(())
-}
-
-/// Appends the code item of a method that calls another with its own arguments.
-fn put_method(redirect: &Redirect, goal: u32, out: &mut Vec<u8>) {
-    let callee = &redirect.callee;
-    let width = match &callee.result {
-        Ty::Void => None,
-        ty => Some(Width::of(descriptor(ty)[0])),
-    };
-    let ins = words_of(redirect);
-    let locals = width.map_or(0, |width| width.words());
-    let mut code = Vec::new();
-    let opcode = match callee.how {
-        _ if redirect.replace().is_some() => op::INVOKE_STATIC_RANGE,
-        CallHow::Interface => op::INVOKE_INTERFACE_RANGE,
-        CallHow::Virtual => op::INVOKE_VIRTUAL_RANGE,
-        _ => op::INVOKE_STATIC_RANGE,
-    };
-    code.extend_from_slice(&[opcode, ins as u8]);
-    code.extend_from_slice(&(goal as u16).to_le_bytes());
-    code.extend_from_slice(&(locals as u16).to_le_bytes());
-    if let Some(width) = width {
-        let opcode = match width {
-            Width::Single => op::MOVE_RESULT,
-            Width::Wide => op::MOVE_RESULT_WIDE,
-            Width::Object => op::MOVE_RESULT_OBJECT,
-        };
-        registers::put_one(&mut code, opcode, 0);
-    }
-    let opcode = match width {
-        None => op::RETURN_VOID,
-        Some(Width::Single) => op::RETURN,
-        Some(Width::Wide) => op::RETURN_WIDE,
-        Some(Width::Object) => op::RETURN_OBJECT,
-    };
-    registers::put_one(&mut code, opcode, 0);
-    let counts = [(locals + ins) as u16, ins as u16, ins as u16, 0];
-    code_item::put_header(out, counts, insn::units(&code));
-    out.extend_from_slice(&code);
 }

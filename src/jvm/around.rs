@@ -24,12 +24,12 @@ use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::serial::{FIELD, Said};
 use crate::bytes::{Cursor, modified_utf8};
 use crate::error::Result;
-use crate::jvm::adapter::put_attribute;
 use crate::jvm::attributes::first_line;
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::insn::op;
 use crate::jvm::lower::{self, AtStart, Maker};
+use crate::jvm::made::{code_of, put_attribute};
 use crate::jvm::pool::{Additions, Known, tag};
 use crate::jvm::runner::{Body, Runner, Seat, Seats};
 use crate::jvm::scan::{self, Copied};
@@ -540,17 +540,7 @@ impl<'a> Splitting<'_, 'a> {
 
     /// A Code attribute.
     fn attribute(&mut self, out: &Snippet, max_locals: u16, tables: &[(u16, Vec<u8>)]) -> Vec<u8> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&(out.deepest() as u16).to_be_bytes());
-        body.extend_from_slice(&max_locals.to_be_bytes());
-        body.extend_from_slice(&out.len().to_be_bytes());
-        body.extend_from_slice(out.bytes());
-        // No handlers.
-        body.extend_from_slice(&[0, 0]);
-        body.extend_from_slice(&(tables.len() as u16).to_be_bytes());
-        for (name, data) in tables {
-            put_attribute(&mut body, *name, data);
-        }
+        let body = code_of((out, max_locals), &[], tables);
         let code = self.name(Known::Code, "Code");
         let mut attribute = Vec::new();
         put_attribute(&mut attribute, code, &body);

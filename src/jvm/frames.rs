@@ -493,7 +493,7 @@ pub struct Added {
 }
 
 /// How such a frame differs from the one before.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Change {
     /// The stack is `[Throwable]`, the locals are the same.
     Thrown,

@@ -4,7 +4,6 @@
 //! [`Class::parse`] reads the structure; [`scan`] shows it to a planner; [`weave`] writes the class with
 //! the planned methods' hooks. Bytes that no plan touches are copied.
 
-mod adapter;
 mod android_trace;
 mod around;
 mod attributes;
@@ -18,6 +17,7 @@ mod hidden;
 mod insn;
 mod kotlin;
 mod lower;
+mod made;
 pub mod module_info;
 mod nulls;
 mod parameters;
@@ -39,11 +39,11 @@ mod types;
 pub mod verify;
 mod write;
 
-pub use adapter::adapter;
 pub use calls::library_type;
 pub use class::Class;
+pub use made::{adapter, test_class_of};
 pub use place::test_class;
-pub use redirect::{redirect, redirect_class, test_class_of};
+pub use redirect::{redirect, redirect_class};
 pub use relocate::Relocation;
 pub use runner::{Runner, Runners, Seats};
 pub use scan::scan;

@@ -8,8 +8,9 @@
 //! and back. No branch leads in between, so these are in no frame.
 
 use crate::aspect::advice::Reason;
+use crate::aspect::bind::made;
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
-use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::bind::ty::Language;
 use crate::aspect::plan::Redirected;
 use crate::aspect::point::PointKind;
 use crate::bytes::modified_utf8;
@@ -365,34 +366,19 @@ fn dup(kind: Kind, out: &mut Snippet) {
 
 /// The name of the class that looks whether an exception is what a hook is about.
 pub fn test_class(redirect: &Redirect) -> Option<String> {
-    let placed = redirect.placed()?;
-    placed.test.as_ref()?;
-    Some(format!("{}_if", redirect.class()?))
+    Some(made::looks(redirect)?.class)
 }
 
 /// The constant of what is called at a point that a hook does not replace.
 pub fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
-    let (owner, descriptor) = match (test_class(redirect), redirect.placed()) {
-        (Some(test), Some(placed)) => (
-            test,
-            emit::descriptor(&untested(redirect, placed), &redirect.callee.result),
-        ),
-        _ => (
-            redirect
-                .class()
-                .map_or_else(String::new, |class| class.to_string()),
-            emit::descriptor(&redirect.callee.taken(), &redirect.callee.result),
+    let (owner, takes) = match (made::looks(redirect), redirect.class()) {
+        (Some(looks), _) => (modified_utf8(&looks.class), looks.made.takes),
+        (None, own) => (
+            own.map_or_else(Vec::new, |own| modified_utf8(own)),
+            redirect.callee.taken(),
         ),
     };
-    let owner = additions.class(&class.pool, &modified_utf8(&owner));
+    let descriptor = emit::descriptor(&takes, &redirect.callee.result);
+    let owner = additions.class(&class.pool, &owner);
     additions.shared_method(tag::METHODREF, owner, b"call", &descriptor)
-}
-
-/// The types that are passed before the exception's type is tested.
-pub fn untested(redirect: &Redirect, placed: &Placed) -> Vec<Ty> {
-    let mut taken = redirect.callee.taken();
-    if let (Some(first), Some(exception)) = (taken.first_mut(), placed.point.takes.first()) {
-        *first = exception.clone();
-    }
-    taken
 }

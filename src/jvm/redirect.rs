@@ -13,6 +13,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
+use crate::aspect::bind::made::{self as instead, Made, Step};
 use crate::aspect::bind::site::{Goal, Placed, Redirect, Where};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
@@ -20,13 +21,12 @@ use crate::aspect::plan::{Plan, Planned, Redirected};
 use crate::aspect::point::PointKind;
 use crate::bytes::modified_utf8;
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::jvm::adapter::{class_file, put_attribute};
 use crate::jvm::class::Class;
-use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::emit::{self, Snippet};
 use crate::jvm::foundation;
-use crate::jvm::frames::{Added, Change, put_added};
 use crate::jvm::insn::op;
 use crate::jvm::lower;
+use crate::jvm::made::{self, code_of};
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::write::{NEWEST_MAJOR, Scratch, weave};
 use crate::jvm::{nulls, place, points, references, scan};
@@ -361,156 +361,32 @@ pub fn redirect_class(redirect: &Redirect, id: u32) -> Result<Vec<u8>> {
     }
 }
 
-/// The class that looks whether an exception is what the hook of a redirect is about:
-///
-/// ```text
-///        aload_0; instanceof type; ifeq E; aload_0; checkcast type; arguments; invokestatic call
-///     E: return
-/// ```
-pub fn test_class_of(redirect: &Redirect) -> Option<Vec<u8>> {
-    let name = place::test_class(redirect)?;
-    let placed = redirect.placed()?;
-    let mut additions = Additions::fresh();
-    let mut of_class = |name: &[u8]| {
-        let name = additions.shared_utf8(name);
-        additions.shared(tag::CLASS, &name.to_be_bytes())
-    };
-    let ty = of_class(&emit::class_name(placed.test.as_ref()?));
-    let goal = of_class(&modified_utf8(redirect.class()?));
-    let classes = [
-        of_class(&modified_utf8(&name)),
-        of_class(b"java/lang/Object"),
-    ];
-    let (taken, given) = (redirect.callee.taken(), Ty::Void);
-    let goal = additions.shared_method(
-        tag::METHODREF,
-        goal,
-        b"call",
-        &emit::descriptor(&taken, &given),
-    );
-    let mut out = Snippet::default();
-    out.load(Kind::REFERENCE, 0);
-    out.indexed(op::INSTANCEOF, ty, 1, 1);
-    let jump = out.jump(op::IFEQ, 1);
-    out.load(Kind::REFERENCE, 0);
-    out.indexed(op::CHECKCAST, ty, 1, 1);
-    let mut slot = 1;
-    for kind in taken[1..].iter().filter_map(Kind::of) {
-        out.load(kind, slot);
-        slot += kind.words() as u16;
-    }
-    out.call(goal, u32::from(slot), 0);
-    out.land(jump)?;
-    let end = [Added {
-        pc: out.len() as u16,
-        change: Change::Same,
-    }];
-    out.op(op::RETURN, 0, 0);
-    let mut map = Vec::new();
-    put_added(&mut map, &end, 0);
-    let mut body = code_of(&out, slot);
-    body.truncate(body.len() - 2);
-    body.extend_from_slice(&[0, 1]);
-    put_attribute(&mut body, additions.shared_utf8(b"StackMapTable"), &map);
-    let mut attribute = Vec::new();
-    put_attribute(&mut attribute, additions.shared_utf8(b"Code"), &body);
-    let untested = place::untested(redirect, placed);
-    let descriptor = emit::descriptor(&untested, &given);
-    let method = [b"call", &*descriptor].map(|text| additions.shared_utf8(text));
-    Some(class_file(classes, method, &attribute, &additions))
-}
-
 /// The class without hooks.
 fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
     let callee = &redirect.callee;
-    let taken = callee.taken();
-    let words: u32 = taken.iter().map(emit::words).sum();
-    let mut additions = Additions::fresh();
-    let mut out = Snippet::default();
-    if let Some(replace) = redirect.replace() {
-        // Operands are loaded as in a woven method: one of the same parameters stands for it.
-        out.zero(&callee.result);
-        out.xreturn(&callee.result);
-        let stub = class(name, redirect, (&out, words as u16), additions);
-        let stub = Class::parse(&stub)?;
-        let mut additions = Additions::default();
-        additions.reset(&stub.pool);
-        out.clear();
-        let max_locals = lower::put_replacement(&stub, replace, &mut additions, &mut out)?;
-        if callee.result == Ty::Void {
-            out.pop(emit::words(&replace.result));
-        }
-        out.xreturn(&callee.result);
-        return Ok(with_code(&stub, (&out, max_locals), &additions));
-    }
-    if redirect.placed().is_some() {
-        out.op(op::RETURN, 0, 0);
-        return Ok(class(name, redirect, (&out, words as u16), additions));
-    }
-    let mut slot = 0;
-    for kind in taken.iter().filter_map(Kind::of) {
-        out.load(kind, slot);
-        slot += kind.words() as u16;
-    }
-    // An interpreter's frame keeps what lies in its variables: an argument would live for as long as the call runs.
-    let mut slot = 0;
-    for kind in taken.iter().filter_map(Kind::of) {
-        if kind == Kind::REFERENCE {
-            out.forget(slot);
-        }
-        slot += kind.words() as u16;
-    }
-    let tag = match callee.owner_is_interface {
-        true => tag::INTERFACE_METHODREF,
-        false => tag::METHODREF,
+    let Some(replace) = redirect.replace() else {
+        return match (&redirect.placed(), callee.how) {
+            (None, CallHow::Exact) => Err(Reason::CallOfSuper.into()),
+            _ => Ok(made::redirected(name, &instead::redirected(redirect))),
+        };
     };
-    let owner = additions.shared_utf8(&emit::class_name(&callee.owner));
-    let owner = additions.shared(tag::CLASS, &owner.to_be_bytes());
-    let descriptor = emit::descriptor(&callee.parameters, &callee.result);
-    let called = additions.shared_method(tag, owner, &modified_utf8(&callee.name), &descriptor);
-    let given = emit::words(&callee.result);
-    match callee.how {
-        CallHow::Static => out.call(called, words, given),
-        CallHow::Virtual => out.indexed(op::INVOKEVIRTUAL, called, words, given),
-        CallHow::Interface => out.interface(called, words as u8, given),
-        CallHow::Exact => return Err(Reason::CallOfSuper.into()),
+    // Operands are loaded as in a woven method: one of the same parameters stands for it.
+    let stub = Made {
+        takes: callee.taken(),
+        gives: &callee.result,
+        steps: vec![Step::Zero(&callee.result), Step::Return],
+    };
+    let stub = made::redirected(name, &stub);
+    let stub = Class::parse(&stub)?;
+    let mut additions = Additions::default();
+    additions.reset(&stub.pool);
+    let mut out = Snippet::default();
+    let max_locals = lower::put_replacement(&stub, replace, &mut additions, &mut out)?;
+    if callee.result == Ty::Void {
+        out.pop(emit::words(&replace.result));
     }
     out.xreturn(&callee.result);
-    Ok(class(name, redirect, (&out, words as u16), additions))
-}
-
-/// A class with the method, of this code and so many local variables.
-fn class(
-    name: &str,
-    redirect: &Redirect,
-    (out, max_locals): (&Snippet, u16),
-    mut additions: Additions,
-) -> Vec<u8> {
-    let mut of_class = |name: &[u8]| {
-        let name = additions.shared_utf8(name);
-        additions.shared(tag::CLASS, &name.to_be_bytes())
-    };
-    let classes = [
-        of_class(&modified_utf8(name)),
-        of_class(b"java/lang/Object"),
-    ];
-    let descriptor = emit::descriptor(&redirect.callee.taken(), &redirect.callee.result);
-    let method = [b"call", &*descriptor].map(|text| additions.shared_utf8(text));
-    let mut attribute = Vec::new();
-    let code = additions.shared_utf8(b"Code");
-    put_attribute(&mut attribute, code, &code_of(out, max_locals));
-    class_file(classes, method, &attribute, &additions)
-}
-
-/// What a Code attribute without handlers and attributes holds.
-fn code_of(out: &Snippet, max_locals: u16) -> Vec<u8> {
-    let mut body = Vec::new();
-    body.extend_from_slice(&(out.deepest() as u16).to_be_bytes());
-    body.extend_from_slice(&max_locals.to_be_bytes());
-    body.extend_from_slice(&out.len().to_be_bytes());
-    body.extend_from_slice(out.bytes());
-    body.extend_from_slice(&[0; 4]);
-    body
+    Ok(with_code(&stub, (&out, max_locals), &additions))
 }
 
 /// The class with other code in its one method.
@@ -522,7 +398,7 @@ fn with_code(class: &Class<'_>, code: (&Snippet, u16), additions: &Additions) ->
     out.extend_from_slice(additions.bytes());
     // Up to the attribute's name.
     out.extend_from_slice(&class.bytes[class.pool.end()..attribute.start + 2]);
-    let body = code_of(code.0, code.1);
+    let body = code_of(code, &[], &[]);
     out.extend_from_slice(&(body.len() as u32).to_be_bytes());
     out.extend_from_slice(&body);
     out.extend_from_slice(&class.bytes[attribute.end..]);

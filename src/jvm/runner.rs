@@ -20,16 +20,16 @@
 
 use crate::aspect::bind::call::Proceed;
 use crate::aspect::bind::layers::layers;
-use crate::aspect::bind::ty::{Language, Prim, Ty};
+use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::plan::Plan;
 use crate::aspect::pointcut::GENERATED;
 use crate::bytes::modified_utf8;
 use crate::error::Result;
-use crate::jvm::adapter::{MAJOR, put_attribute};
 use crate::jvm::class::{Class, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
 use crate::jvm::insn::op;
+use crate::jvm::made::{MAJOR, boxes, code_of, put_attribute};
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -477,7 +477,9 @@ impl Making<'_> {
         match (&body.result, &function.result) {
             (Ty::Void, Ty::Void) => {}
             (Ty::Void, _) => code.op(op::ACONST_NULL, 0, 1),
-            (Ty::Prim(prim), given) if given.is_reference() => self.boxes(*prim, code),
+            (Ty::Prim(_), given) if given.is_reference() => {
+                boxes(code, &body.result, &mut self.additions)
+            }
             (Ty::Prim(_), _) => {}
             // The method's type is known to be one of these, but no verifier needs to load it.
             (own, given) => self.cast(own, given, code),
@@ -507,41 +509,17 @@ impl Making<'_> {
         }
     }
 
-    /// An object of a primitive value.
-    fn boxes(&mut self, prim: Prim, code: &mut Snippet) {
-        let name = emit::box_class(prim);
-        let ty = Ty::Prim(prim);
-        let descriptor = emit::descriptor(std::slice::from_ref(&ty), &Ty::class(name));
-        let class = self.class(name.as_bytes());
-        let method = (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
-        code.call(method, emit::words(&ty), 1);
-    }
-
     /// The one attribute of a method. `frames` are where its locals are the parameters, and its stack is empty.
     fn put_code(&mut self, code: &Snippet, max_locals: u16, frames: &[u16], out: &mut Vec<u8>) {
-        let mut body = Vec::new();
-        body.extend_from_slice(&(code.deepest() as u16).to_be_bytes());
-        body.extend_from_slice(&max_locals.to_be_bytes());
-        body.extend_from_slice(&code.len().to_be_bytes());
-        body.extend_from_slice(code.bytes());
-        // No handlers.
-        body.extend_from_slice(&[0, 0]);
-        match frames {
-            [] => body.extend_from_slice(&[0, 0]),
-            frames => {
-                let frames: Vec<Added> = (frames.iter())
-                    .map(|&pc| Added {
-                        pc,
-                        change: Change::Same,
-                    })
-                    .collect();
-                let mut map = Vec::new();
-                put_added(&mut map, &frames, 0);
-                body.extend_from_slice(&[0, 1]);
-                let name = self.additions.shared_utf8(b"StackMapTable");
-                put_attribute(&mut body, name, &map);
-            }
+        let mut tables = Vec::new();
+        if !frames.is_empty() {
+            let change = Change::Same;
+            let frames: Vec<Added> = frames.iter().map(|&pc| Added { pc, change }).collect();
+            let mut map = Vec::new();
+            put_added(&mut map, &frames, 0);
+            tables.push((self.additions.shared_utf8(b"StackMapTable"), map));
         }
+        let body = code_of((code, max_locals), &[], &tables);
         out.extend_from_slice(&[0, 1]);
         put_attribute(out, self.additions.shared_utf8(b"Code"), &body);
     }
@@ -568,6 +546,7 @@ fn kinds(mut descriptor: &[u8]) -> Vec<Kind> {
 mod tests {
     use super::*;
     use crate::aspect::bind::functional::Function;
+    use crate::aspect::bind::ty::Prim;
 
     fn proceed(ty: &str, name: &str, taken: &[Ty], result: Ty) -> Proceed {
         Proceed {

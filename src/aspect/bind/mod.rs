@@ -10,6 +10,7 @@ pub mod convert;
 pub mod functional;
 pub mod hold;
 pub mod layers;
+pub mod made;
 pub mod misfit;
 pub mod reach;
 pub mod schedule;

@@ -14,6 +14,7 @@
 //! the adapter takes a pointer to where the value goes instead, and `r` says whether it went there.
 
 use crate::aspect::bind::call::{Bound, Change, Constant, ConstantValue, Hook, Link, LinkKind};
+use crate::aspect::bind::made::{self, Step, Test};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::body::{self, Clause, ClauseKind};
 use crate::cil::il::insn::op;
@@ -79,15 +80,6 @@ fn sort_key(hook: &Hook) -> String {
     format!("{owner:?}.{name}({parameters:?}){result:?}{generics}{links:?}")
 }
 
-/// What messages call a hook: `Acme.Sql.Begin`.
-fn told(hook: &Hook) -> String {
-    let owner = match &hook.owner {
-        Ty::Named(named) => named.name.replace('+', "."),
-        _ => String::new(),
-    };
-    format!("{owner}.{}", hook.name)
-}
-
 /// Adds the adapters that hooks need: the type, its methods, and how calls name them.
 pub(crate) fn add<'b>(
     image: &Image<'_>,
@@ -115,7 +107,7 @@ pub(crate) fn add<'b>(
         if std::mem::take(&mut is_first) {
             add_type(image, importer)?;
         }
-        let text = Arc::from(told(hook));
+        let text = Arc::from(made::told(hook));
         importer.text(&text)?;
         let body = body(hook, (&methods, way), &text, importer)?;
         let method = add_method(image, hook, (way, &text), &signature, importer)?;
@@ -200,10 +192,7 @@ fn accessor(link: &Link, member: u32, imports: &Imports) -> Vec<u8> {
     put_member(link, member, imports, &mut code);
     code.op(op::RET);
     let max_stack = 2 + link.arguments().len() as u16;
-    let mut out = Vec::new();
-    body::put_fat_header(&mut out, code.len() as usize, max_stack, true, 0, false);
-    out.extend_from_slice(code.as_bytes());
-    out
+    finished(&code, (max_stack, 0), &[])
 }
 
 /// Adds the type, behind whose methods nothing else comes.
@@ -311,53 +300,55 @@ fn links_len(hook: &Hook, tokens: &[u32], imports: &Imports) -> u32 {
 
 /// Appends the links of a chain, from the first argument on. A null leaves it for `end`.
 fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code: &mut Code) {
+    let leave_if_null = |code: &mut Code| {
+        code.bytes(&[op::BRTRUE_S as u8, LEAVE as u8]);
+        code.op_u32(op::LEAVE, end.wrapping_sub(code.len() + LEAVE));
+    };
     let mut from = &hook.parameters[0];
-    let mut local = 1;
-    for (place, (link, &token)) in hook.links.iter().zip(tokens).enumerate() {
-        let is_first = place == 0;
-        if let Some(opcode) = match link.kind {
-            LinkKind::Cast => Some(op::ISINST),
-            LinkKind::Box => Some(op::BOX),
-            _ => None,
-        } {
-            if is_first {
-                code.load_argument(0);
+    // The link at hand, and the local of a struct that one before it gives.
+    let (mut place, mut local) = (0, 1);
+    for step in made::chain(hook) {
+        match step {
+            Step::Load(argument) => code.load_argument(argument as u32),
+            Step::Unless(Test::HasArgument(argument)) => {
+                code.load_argument(argument as u32);
+                leave_if_null(code);
             }
-            code.op_u32(opcode, token);
-            // The place of what becomes an object stays empty.
-            local += u32::from(!is_first && !from.is_reference());
-            from = &link.result;
-            continue;
-        }
-        match (from.is_reference(), is_first) {
-            (false, true) if link.is_private => code.load_argument(0),
-            // Its place among the locals stays empty.
-            (false, false) if link.is_private => local += 1,
-            (true, _) => {
-                if is_first {
+            Step::Unless(test) => {
+                if place == 0 {
                     code.load_argument(0);
                 }
-                code.op(op::DUP);
-                code.bytes(&[op::BRTRUE_S as u8, LEAVE as u8]);
-                code.op_u32(op::LEAVE, end.wrapping_sub(code.len() + LEAVE));
+                // What is of another type becomes null, and leaves it at the next link.
+                if test == Test::NotNull {
+                    code.op(op::DUP);
+                    leave_if_null(code);
+                }
             }
-            (false, true) => code.bytes(&[op::LDARGA_S as u8, 0]),
-            (false, false) => {
-                code.store_local(local);
-                code.load_local_address(local);
-                local += 1;
+            Step::Box(_) => code.op_u32(op::BOX, tokens[place]),
+            Step::Ask(link) => {
+                match (from.is_reference() || link.kind == LinkKind::Cast, place) {
+                    (true, _) => {}
+                    (false, 0) if link.is_private => code.load_argument(0),
+                    (false, 0) => code.bytes(&[op::LDARGA_S as u8, 0]),
+                    (false, _) if link.is_private => {}
+                    (false, _) => {
+                        code.store_local(local);
+                        code.load_local_address(local);
+                    }
+                }
+                match link.kind {
+                    LinkKind::Cast => code.op_u32(op::ISINST, tokens[place]),
+                    _ if link.is_private => code.op_u32(op::CALL, tokens[place]),
+                    _ => put_member(link, tokens[place], imports, code),
+                }
             }
+            _ => {}
         }
-        for taken in link.taken() {
-            code.load_argument(1 + taken as u32);
-            code.bytes(&[op::BRTRUE_S as u8, LEAVE as u8]);
-            code.op_u32(op::LEAVE, end.wrapping_sub(code.len() + LEAVE));
+        if matches!(step, Step::Box(_) | Step::Ask(_)) {
+            local += u32::from(place > 0 && !from.is_reference());
+            from = &hook.links[place].result;
+            place += 1;
         }
-        match link.is_private {
-            true => code.op_u32(op::CALL, token),
-            false => put_member(link, token, imports, code),
-        }
-        from = &link.result;
     }
 }
 
@@ -545,7 +536,11 @@ fn put_hook(
 }
 
 /// The body of that code.
-fn finished(code: &Code, (max_stack, locals): (u16, u32), clauses: &[Clause]) -> Vec<u8> {
+pub(crate) fn finished(
+    code: &Code,
+    (max_stack, locals): (u16, u32),
+    clauses: &[Clause],
+) -> Vec<u8> {
     let mut out = Vec::new();
     let has_clauses = !clauses.is_empty();
     let len = code.len() as usize;

@@ -316,11 +316,8 @@ impl Draft {
                 importer.additions().stand_alone_sig(&blob)?
             }
         };
-        let mut body = Vec::new();
         let stack = u16::try_from(self.max_stack + 1).unwrap_or(u16::MAX);
-        let len = self.code.len() as usize;
-        body::put_fat_header(&mut body, len, stack, true, locals, false);
-        body.extend_from_slice(self.code.as_bytes());
+        let body = adapters::finished(&self.code, (stack, locals), &[]);
         Ok(Made { signature, body })
     }
 }

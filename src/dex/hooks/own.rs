@@ -18,21 +18,20 @@
 //! All that is in it names the class, so of two in one app either serves.
 
 use crate::aspect::bind::call::{
-    Adapter, Call, Constant, ConstantValue, Convert, Hook, Link, LinkKind, Operand, Source,
+    Adapter, Call, ConstantValue, Convert, Hook, Link, LinkKind, Operand, Source,
 };
+use crate::aspect::bind::made::{self, Called, Made, Step, Test};
 use crate::aspect::bind::ty::{Language, Prim, Ty};
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::plan::{Plan, Planned};
-use crate::bytes::{modified_utf8, put_uleb32};
+use crate::bytes::modified_utf8;
 use crate::dex::format::class::{ClassDef, flag};
-use crate::dex::format::code_item;
 use crate::dex::format::file::File;
-use crate::dex::format::insn;
-use crate::dex::format::opcodes::op;
 use crate::dex::hooks::THROWABLE;
+use crate::dex::hooks::made::{Guard, Named, put_made};
 use crate::dex::ids::{Added, NewClass, Wanted, WantedField, Wants};
-use crate::dex::lower::own::{calls, widening};
+use crate::dex::lower::own::calls;
 use crate::dex::lower::own_frame::{BOXED, Names, place_of};
-use crate::dex::lower::registers::{self, Width};
 use crate::error::Result;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -105,7 +104,7 @@ impl Needs {
             match &call.adapter {
                 Some(adapter) => {
                     if adapters.insert(&adapter.class) {
-                        needs.links(&call.hook);
+                        needs.adapter(&call.hook, adapter);
                         needs
                             .adapters
                             .push((Arc::clone(&call.hook), adapter.clone()));
@@ -142,29 +141,31 @@ impl Needs {
         needs
     }
 
-    /// What the links of a chain need, but their methods.
-    fn links(&mut self, hook: &Hook) {
-        let mut from = hook.parameters.first();
-        for link in &hook.links {
-            match (&link.kind, from) {
-                (LinkKind::Field, _) if !self.fields.contains(link) => {
-                    self.fields.push(link.clone());
+    /// What an adapter needs, but methods.
+    fn adapter(&mut self, hook: &Hook, adapter: &Adapter) {
+        for step in made::adapter(hook, adapter).steps {
+            match step {
+                Step::Box(Ty::Prim(prim)) => self.boxes(*prim),
+                Step::Cast(ty) | Step::Unless(Test::Is(ty)) if !self.types.contains(ty) => {
+                    self.types.push(ty.clone());
                 }
-                (LinkKind::Cast, _) if !self.types.contains(&link.owner) => {
-                    self.types.push(link.owner.clone());
-                }
-                (LinkKind::Box, Some(Ty::Prim(prim))) => self.boxes(*prim),
+                Step::Ask(link) => self.link(link),
                 _ => {}
             }
-            for constant in link.arguments() {
-                constant.boxed.into_iter().for_each(|prim| self.boxes(prim));
-                if let ConstantValue::Text(text) = &constant.value
-                    && !self.texts.contains(text)
-                {
-                    self.texts.push(Arc::clone(text));
-                }
+        }
+    }
+
+    fn link(&mut self, link: &Link) {
+        if link.kind == LinkKind::Field && !self.fields.contains(link) {
+            self.fields.push(link.clone());
+        }
+        for constant in link.arguments() {
+            constant.boxed.into_iter().for_each(|prim| self.boxes(prim));
+            if let ConstantValue::Text(text) = &constant.value
+                && !self.texts.contains(text)
+            {
+                self.texts.push(Arc::clone(text));
             }
-            from = Some(&link.result);
         }
     }
 
@@ -199,17 +200,8 @@ impl Needs {
         add: impl FnOnce(Wants<'_>) -> Result<Option<(Added, Vec<usize>)>>,
     ) -> Result<Option<(Added, Vec<usize>, Names)>> {
         let methods = self.methods();
-        let parameters: Vec<Vec<&[u8]>> = (methods.iter())
-            .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
-            .collect();
-        let mut wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
-            .map(|(method, parameters)| Wanted {
-                class: &method.class,
-                name: &method.name,
-                parameters,
-                returns: &method.returns,
-            })
-            .collect();
+        let parameters = parameters_of(&methods);
+        let mut wanted: Vec<Wanted<'_>> = wanted(&methods, &parameters).collect();
         wanted.extend(self.nano_time.then_some(NANO_TIME));
         wanted.extend(self.has_guards().then_some(FAILED));
         wanted.extend(self.has_flags().then_some(BEGIN));
@@ -220,7 +212,7 @@ impl Needs {
         types.extend((!self.adapters.is_empty()).then_some(OBJECT));
         let mut strings = names.to_vec();
         strings.extend(self.texts.iter().map(|text| modified_utf8(text)));
-        strings.extend((self.adapters.iter()).map(|(hook, _)| modified_utf8(&shown(hook))));
+        strings.extend((self.adapters.iter()).map(|(hook, _)| modified_utf8(&made::told(hook))));
         let fields: Vec<[Vec<u8>; 3]> = (self.fields.iter())
             .map(|link| {
                 let name = modified_utf8(&link.name);
@@ -246,18 +238,22 @@ impl Needs {
     }
 
     /// What was found, in the order in which it was asked for, behind so many methods and strings of others.
-    fn found(&self, added: &Added, methods: usize, strings: usize) -> (Names, FoundAdapters) {
+    fn found(&self, added: &Added, methods: usize, strings: usize) -> (Names, Vec<FoundAdapter>) {
         let mut found = added.methods[methods..].iter().copied();
         let mut next = || found.next().expect("one for each wanted method");
         let mut all = Names::default();
         for hook in &self.hooks {
             all.hooks.insert(Arc::clone(hook), next());
         }
-        let mut adapters = FoundAdapters::default();
+        let mut adapters = Vec::new();
         for (hook, adapter) in &self.adapters {
             let own = next();
-            let goals: Vec<u32> = (0..goals(hook, adapter).len()).map(|_| next()).collect();
-            adapters.called.push(CalledAdapter { own, goals });
+            let goals = (0..goals(&made::adapter(hook, adapter)).len()).map(|_| next());
+            adapters.push(FoundAdapter {
+                own,
+                goals: goals.collect(),
+                guard: Guard::default(),
+            });
             all.adapters.insert(Arc::clone(&adapter.class), own);
         }
         for prim in &self.boxed {
@@ -276,11 +272,12 @@ impl Needs {
         if self.nano_time {
             all.nano_time = next();
         }
+        let mut guard = Guard::default();
         if self.has_guards() {
-            adapters.guard.failed = next();
+            guard.failed = next();
         }
         if self.has_flags() {
-            adapters.guard.begin = next();
+            guard.begin = next();
         }
         if self.objects {
             all.objects = added.types[0];
@@ -295,7 +292,9 @@ impl Needs {
         for (text, &string) in self.texts.iter().zip(texts) {
             all.texts.insert(Arc::clone(text), string);
         }
-        adapters.shown.extend_from_slice(shown);
+        for (adapter, &told) in adapters.iter_mut().zip(shown) {
+            adapter.guard = Guard { told, ..guard };
+        }
         (all, adapters)
     }
 
@@ -304,34 +303,27 @@ impl Needs {
         &self,
         file: &File<'_>,
         added: &Added,
-        (names, adapters): (&Names, FoundAdapters),
+        (names, adapters): (&Names, Vec<FoundAdapter>),
         methods: usize,
     ) -> Vec<NewClass> {
-        let FoundAdapters {
-            called,
-            shown,
-            guard,
-        } = adapters;
         let mut classes = Vec::new();
         // Methods of adapters come behind those of hooks, each one's own and those that it calls.
         let mut place = methods + self.hooks.len();
-        for (((hook, adapter), name), called) in self.adapters.iter().zip(shown).zip(called) {
-            let CalledAdapter { own, goals } = called;
+        for ((hook, adapter), found) in self.adapters.iter().zip(adapters) {
             let ty = added.classes[place];
-            place += 1 + goals.len();
+            place += 1 + found.goals.len();
             if defines(file, added, ty) {
                 continue;
             }
             let mut code = Vec::new();
-            put_adapter(hook, adapter, (&goals, names), &guard, name, &mut code);
-            classes.push(NewClass {
-                ty,
-                access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
-                superclass: *added.types.last().expect("adapters want that of objects"),
-                methods: vec![(own, flag::PUBLIC | flag::STATIC | flag::SYNTHETIC, 0)],
-                code,
-                ..NewClass::default()
-            });
+            let named = Named {
+                goals: &found.goals,
+                names,
+                guard: Some(found.guard),
+            };
+            put_made(&made::adapter(hook, adapter), &named, &mut code);
+            let above = *added.types.last().expect("adapters want that of objects");
+            classes.push(class_of(ty, above, found.own, code));
         }
         classes
     }
@@ -346,19 +338,16 @@ impl Needs {
 
     /// The methods that calls name: hooks, adapters each with what it calls, those that make boxes.
     fn methods(&self) -> Vec<Method> {
-        let mut methods: Vec<Method> = self.hooks.iter().map(|hook| of_hook(hook)).collect();
+        let mut methods: Vec<Method> = self
+            .hooks
+            .iter()
+            .map(|hook| Method::of_hook(hook))
+            .collect();
         for (hook, adapter) in &self.adapters {
-            let mut method = Method {
-                class: modified_utf8(&format!("L{};", adapter.class)),
-                name: b"call".to_vec(),
-                ..of_hook(hook)
-            };
-            if let Some(change) = &adapter.change {
-                method.parameters.push(descriptor(&change.old));
-                method.returns = descriptor(&change.to);
-            }
-            methods.push(method);
-            methods.extend(goals(hook, adapter));
+            let made = made::adapter(hook, adapter);
+            let class = Ty::class(&adapter.class);
+            methods.push(Method::of(&class, "call", &made.takes, made.gives));
+            methods.extend(goals(&made));
         }
         methods.extend(self.boxed.iter().map(|prim| of_box(*prim)));
         methods.extend(self.unboxed.iter().map(|prim| of_unbox(*prim)));
@@ -366,12 +355,18 @@ impl Needs {
     }
 }
 
-fn of_hook(hook: &Hook) -> Method {
-    Method {
-        class: descriptor(&hook.owner),
-        name: modified_utf8(&hook.name),
-        parameters: hook.parameters.iter().map(descriptor).collect(),
-        returns: descriptor(&hook.result),
+impl Method {
+    pub fn of(class: &Ty, name: &str, parameters: &[Ty], returns: &Ty) -> Method {
+        Method {
+            class: descriptor(class),
+            name: modified_utf8(name),
+            parameters: parameters.iter().map(descriptor).collect(),
+            returns: descriptor(returns),
+        }
+    }
+
+    pub fn of_hook(hook: &Hook) -> Method {
+        Method::of(&hook.owner, &hook.name, &hook.parameters, &hook.result)
     }
 }
 
@@ -399,228 +394,68 @@ fn of_unbox(prim: Prim) -> Method {
     }
 }
 
-/// What the adapter of a hook calls: the hook, and what makes a box of its result; or the links of a chain.
-fn goals(hook: &Hook, adapter: &Adapter) -> Vec<Method> {
-    if hook.links.is_empty() {
-        let boxes = boxes(hook, adapter).map(of_box);
-        return std::iter::once(of_hook(hook)).chain(boxes).collect();
-    }
-    let links = hook.links.iter();
-    let methods = links.filter(|link| matches!(link.kind, LinkKind::Method(_)));
-    methods
-        .map(|link| Method {
-            class: descriptor(&link.owner),
-            name: modified_utf8(&link.name),
-            parameters: link.parameters().iter().map(descriptor).collect(),
-            returns: descriptor(&link.result),
-        })
+/// The parameters of methods, for [`wanted`].
+pub(crate) fn parameters_of(methods: &[Method]) -> Vec<Vec<&[u8]>> {
+    (methods.iter())
+        .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
         .collect()
 }
 
-/// Of what the adapter makes a box.
-fn boxes(hook: &Hook, adapter: &Adapter) -> Option<Prim> {
-    match (&adapter.change, &hook.result) {
-        (Some(change), Ty::Prim(prim)) if change.convert == Convert::Box => Some(*prim),
-        _ => None,
-    }
-}
-
-pub(crate) fn move_result(width: Width) -> u8 {
-    match width {
-        Width::Single => op::MOVE_RESULT,
-        Width::Wide => op::MOVE_RESULT_WIDE,
-        Width::Object => op::MOVE_RESULT_OBJECT,
-    }
-}
-
-/// How many registers the links of a chain need for an object with constants.
-fn room_for_links(hook: &Hook) -> u32 {
-    let words = |constant: &Constant| Width::of(descriptor(&constant.pushed())[0]).words();
-    let with_constants = hook
-        .links
-        .iter()
-        .filter(|link| !link.arguments().is_empty());
-    let needs = with_constants.map(|link| 1 + link.arguments().iter().map(words).sum::<u32>());
-    needs.max().unwrap_or_default()
-}
-
-/// Appends the links of a chain, whose object is in the register `from`; what each gives is in the first one. `room`: where an object
-/// is put together with constants. Returns where they leave it for a null.
-fn put_links(
-    hook: &Hook,
-    (goals, names): (&[u32], &Names),
-    (from, room): (u32, u32),
-    code: &mut Vec<u8>,
-) -> Vec<u32> {
-    let mut nulls = Vec::new();
-    let mut at = from;
-    let mut goals = goals.iter();
-    let mut ty = &hook.parameters[0];
-    for link in &hook.links {
-        if let Ty::Prim(prim) = ty {
-            put_box(*prim, at, names, code);
-            (at, ty) = (0, &link.result);
-            continue;
-        }
-        if matches!(
-            link.kind,
-            LinkKind::Field | LinkKind::Length | LinkKind::Cast
-        ) && at > NIBBLE
-        {
-            registers::put_move(code, Width::Object, 0, at);
-            at = 0;
-        }
-        if link.kind == LinkKind::Cast {
-            let ty = names.types.get(&link.owner).copied().unwrap_or_default();
-            registers::put_two(code, op::INSTANCE_OF, 1, at);
-            code.extend_from_slice(&(ty as u16).to_le_bytes());
-            nulls.push(insn::units(code));
-            registers::put_if(code, op::IF_EQZ, 1, 0);
-            if at != 0 {
-                registers::put_move(code, Width::Object, 0, at);
-            }
-            registers::put_indexed(code, op::CHECK_CAST, 0, ty);
-        } else {
-            nulls.push(insn::units(code));
-            registers::put_if(code, op::IF_EQZ, at, 0);
-            for taken in link.taken() {
-                nulls.push(insn::units(code));
-                registers::put_if(code, op::IF_EQZ, register_of(hook, from, taken), 0);
-            }
-            match link.kind {
-                LinkKind::Field => {
-                    let field = names.fields.get(link).copied().unwrap_or_default();
-                    let opcode = getter(descriptor(&link.result)[0]);
-                    registers::put_field(code, opcode, (0, at), field);
-                }
-                LinkKind::Length => registers::put_two(code, op::ARRAY_LENGTH, 0, at),
-                _ => {
-                    let goal = goals.next().copied().unwrap_or_default();
-                    let taken = |n: u16| register_of(hook, from, n.into());
-                    put_link(link, (goal, &taken), (at, room), names, code);
-                }
-            }
-        }
-        (at, ty) = (0, &link.result);
-    }
-    nulls
-}
-
-/// The last register that four bits name.
-const NIBBLE: u32 = 15;
-
-/// The opcode that reads a field of an object, by the first letter of its descriptor.
-fn getter(descriptor: u8) -> u8 {
-    op::IGET
-        + match descriptor {
-            b'J' | b'D' => 1,
-            b'L' | b'[' => 2,
-            b'Z' => 3,
-            b'B' => 4,
-            b'C' => 5,
-            b'S' => 6,
-            _ => 0,
-        }
-}
-
-/// Appends the call of a link's method of the object in `at`, whose result goes to the first register.
-/// `taken` tells where further arguments are.
-fn put_link(
-    link: &Link,
-    (goal, taken): (u32, &dyn Fn(u16) -> u32),
-    (at, room): (u32, u32),
-    names: &Names,
-    code: &mut Vec<u8>,
-) {
-    let opcode = match link.owner_is_interface {
-        true => op::INVOKE_INTERFACE_RANGE,
-        false => op::INVOKE_VIRTUAL_RANGE,
+/// Methods as a dex file is asked for them.
+pub(crate) fn wanted<'w>(
+    methods: &'w [Method],
+    parameters: &'w [Vec<&'w [u8]>],
+) -> impl Iterator<Item = Wanted<'w>> {
+    let of = |(method, parameters): (&'w Method, &'w Vec<&'w [u8]>)| Wanted {
+        class: &method.class,
+        name: &method.name,
+        parameters,
+        returns: &method.returns,
     };
-    let mut first = at;
-    let mut end = at + 1;
-    if !link.arguments().is_empty() {
-        registers::put_move(code, Width::Object, room, at);
-        (first, end) = (room, room + 1);
-        for constant in link.arguments() {
-            end += match constant.value {
-                ConstantValue::Taken(n) => {
-                    registers::put_move(code, Width::Object, end, taken(n));
-                    1
-                }
-                _ => put_constant(constant, end, names, code),
-            };
-        }
-    }
-    code.extend_from_slice(&[opcode, (end - first) as u8]);
-    code.extend_from_slice(&(goal as u16).to_le_bytes());
-    code.extend_from_slice(&(first as u16).to_le_bytes());
-    if link.result != Ty::Void {
-        registers::put_one(code, move_result(Width::of(descriptor(&link.result)[0])), 0);
-    }
+    methods.iter().zip(parameters).map(of)
 }
 
-/// Where a chain's adapter has the n-th argument behind the first, which is in the register `from`.
-fn register_of(hook: &Hook, from: u32, n: usize) -> u32 {
-    let words = |ty: &Ty| Width::of(descriptor(ty)[0]).words();
-    from + hook.parameters[..=n].iter().map(words).sum::<u32>()
+/// The methods that the steps of a method call, in their order.
+pub(crate) fn goals(made: &Made<'_>) -> Vec<Method> {
+    let goal = |step: &Step<'_>| match step {
+        Step::Pass(Called::Hook(hook)) => Some(Method::of_hook(hook)),
+        Step::Pass(Called::Callee(Callee {
+            owner,
+            name,
+            parameters,
+            result,
+            ..
+        })) => Some(Method::of(owner, name, parameters, result)),
+        Step::Ask(link) if matches!(link.kind, LinkKind::Method(_)) => {
+            let parameters = link.parameters();
+            Some(Method::of(
+                &link.owner,
+                &link.name,
+                &parameters,
+                &link.result,
+            ))
+        }
+        _ => None,
+    };
+    made.steps.iter().filter_map(goal).collect()
 }
 
-/// Puts a constant into a register. Returns how many it takes.
-fn put_constant(constant: &Constant, register: u32, names: &Names, code: &mut Vec<u8>) -> u32 {
-    let pushed = constant.pushed();
-    let width = Width::of(descriptor(&pushed)[0]);
-    match (&constant.value, &pushed) {
-        (ConstantValue::Text(text), _) => {
-            let text = names.texts.get(text).copied().unwrap_or_default();
-            registers::put_const_string(code, register, text);
-        }
-        (ConstantValue::Double(bits), Ty::Prim(Prim::F32)) => {
-            let value = f64::from_bits(*bits) as f32;
-            registers::put_const(code, register, value.to_bits());
-        }
-        (ConstantValue::Double(bits), _) => registers::put_const_wide(code, register, *bits),
-        (ConstantValue::Long(n), _) => registers::put_const_wide(code, register, *n as u64),
-        (ConstantValue::Int(n), _) if width == Width::Wide => {
-            registers::put_const_wide(code, register, i64::from(*n) as u64);
-        }
-        (ConstantValue::Int(n), _) => registers::put_const(code, register, *n as u32),
-        (ConstantValue::Null | ConstantValue::Taken(_), _) => {
-            registers::put_const(code, register, 0);
-        }
+/// A class that Weave makes, of one static method, by new indices.
+pub(crate) fn class_of(ty: u32, superclass: u32, method: u32, code: Vec<u8>) -> NewClass {
+    NewClass {
+        ty,
+        access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
+        superclass,
+        methods: vec![(method, flag::PUBLIC | flag::STATIC | flag::SYNTHETIC, 0)],
+        code,
+        ..NewClass::default()
     }
-    match constant.boxed {
-        Some(prim) => {
-            let words: Vec<u32> = (register..register + width.words()).collect();
-            put_box_of(prim, &words, register, names, code);
-            1
-        }
-        None => width.words(),
-    }
-}
-
-/// Makes an object of a primitive value, in the first register.
-fn put_box(prim: Prim, at: u32, names: &Names, code: &mut Vec<u8>) {
-    let words = Width::of(descriptor(&Ty::Prim(prim))[0]).words();
-    let value: Vec<u32> = (at..at + words).collect();
-    put_box_of(prim, &value, 0, names, code);
-}
-
-fn put_box_of(prim: Prim, value: &[u32], to: u32, names: &Names, code: &mut Vec<u8>) {
-    let method = place_of(prim).map_or(0, |place| names.boxes[place]);
-    registers::put_invoke_static(code, method as u16, value);
-    registers::put_one(code, op::MOVE_RESULT_OBJECT, to);
 }
 
 pub(crate) fn descriptor(ty: &Ty) -> Vec<u8> {
     let mut text = String::new();
     ty.put_descriptor(&mut text);
     modified_utf8(&text)
-}
-
-/// A hook as messages show it.
-fn shown(hook: &Hook) -> String {
-    let owner = hook.owner.name().unwrap_or_default();
-    format!("{}.{}", owner.replace('/', "."), hook.name)
 }
 
 /// Whether a dex defines a class already, by its new index.
@@ -632,269 +467,11 @@ pub(crate) fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
     })
 }
 
-/// Appends what makes of the hook's result, in the first register, the adapter's.
-fn put_converted(hook: &Hook, adapter: &Adapter, goals: &[u32], code: &mut Vec<u8>) {
-    let convert = adapter.change.as_ref().map(|change| change.convert);
-    if let Some(Convert::Widen(from, to)) = convert
-        && let Some(opcode) = widening(from, to)
-    {
-        registers::put_two(code, opcode, 0, 0);
-    }
-    if boxes(hook, adapter).is_some() {
-        let words = Width::of(descriptor(&hook.result)[0]).words();
-        let value: Vec<u32> = (0..words).collect();
-        registers::put_invoke_static(code, goals[1] as u16, &value);
-        registers::put_one(code, op::MOVE_RESULT_OBJECT, 0);
-    }
-}
-
-/// New indices of the methods of [`GUARD`].
-#[derive(Default)]
-struct Guard {
-    begin: u32,
-    failed: u32,
-}
-
-/// New indices of an adapter's method and of those that it calls.
-struct CalledAdapter {
+/// New indices of an adapter's method and of what it names.
+struct FoundAdapter {
     own: u32,
     goals: Vec<u32>,
-}
-
-/// What adapters name.
-#[derive(Default)]
-struct FoundAdapters {
-    called: Vec<CalledAdapter>,
-    /// The strings that name their hooks.
-    shown: Vec<u32>,
     guard: Guard,
-}
-
-/// The registers of an adapter, which begin with a result or an exception and the hook's name.
-const VALUES: u32 = 2;
-/// The flag against recursion, and what is stored in it, which is where, too.
-const BUSY: u32 = VALUES;
-const FALSE: u32 = VALUES + 1;
-
-/// A part of an adapter's code, and where what it throws goes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Tried {
-    start: u32,
-    end: u32,
-    handler: u32,
-}
-
-/// The code of an adapter, while it is put together.
-struct AdapterBody<'a> {
-    adapter: &'a Adapter,
-    code: Vec<u8>,
-    tries: Vec<Tried>,
-    /// What it gives.
-    width: Option<Width>,
-    /// What was there before, if it changes something, and its register.
-    old: Option<(Width, u32)>,
-}
-
-fn width_of(ty: &Ty) -> Option<Width> {
-    match ty {
-        Ty::Void => None,
-        ty => Some(Width::of(descriptor(ty)[0])),
-    }
-}
-
-impl AdapterBody<'_> {
-    fn units(&self) -> u32 {
-        insn::units(&self.code)
-    }
-
-    /// A call: where it begins and ends.
-    fn call(&mut self, method: u32, passed: &[u32]) -> (u32, u32) {
-        let start = self.units();
-        registers::put_invoke_static(&mut self.code, method as u16, passed);
-        (start, self.units())
-    }
-
-    /// What that part throws goes to what follows.
-    fn catch(&mut self, (start, end): (u32, u32)) {
-        let handler = self.units();
-        self.tries.push(Tried {
-            start,
-            end,
-            handler,
-        });
-    }
-
-    /// Returns what is in the first register.
-    fn give(&self, code: &mut Vec<u8>) {
-        let opcode = match self.width {
-            None => op::RETURN_VOID,
-            Some(Width::Single) => op::RETURN,
-            Some(Width::Wide) => op::RETURN_WIDE,
-            Some(Width::Object) => op::RETURN_OBJECT,
-        };
-        registers::put_one(code, opcode, 0);
-    }
-
-    /// The hook gives nothing: returns or throws what was there before, or returns zero.
-    fn give_zero(&self, code: &mut Vec<u8>) {
-        match (self.old, self.width) {
-            (Some((old, register)), _) => registers::put_move(code, old, 0, register),
-            (None, None) => {}
-            (None, Some(Width::Wide)) => registers::put_const_wide(code, 0, 0),
-            (None, Some(_)) => registers::put_const(code, 0, 0),
-        }
-        match &self.adapter.change {
-            Some(change) if change.throws => registers::put_one(code, op::THROW, 0),
-            _ => self.give(code),
-        }
-    }
-
-    fn put(&mut self, part: impl FnOnce(&Self, &mut Vec<u8>)) {
-        let mut code = std::mem::take(&mut self.code);
-        part(self, &mut code);
-        self.code = code;
-    }
-
-    /// Clears the flag against recursion.
-    fn end(&mut self) {
-        if self.adapter.recursion {
-            registers::put_const(&mut self.code, FALSE, 0);
-            registers::put_three(&mut self.code, op::APUT_BOOLEAN, FALSE, BUSY, FALSE);
-        }
-    }
-
-    /// Asks for the flag against recursion; where a hook runs already, this one does not.
-    fn begin(&mut self, begin: u32) {
-        let begun = self.call(begin, &[]);
-        registers::put_one(&mut self.code, op::MOVE_RESULT_OBJECT, BUSY);
-        let mut zero = Vec::new();
-        self.give_zero(&mut zero);
-        let mut failed = Vec::new();
-        if self.adapter.guard {
-            // It may fail itself, at the end of the stack or of memory.
-            registers::put_one(&mut failed, op::MOVE_EXCEPTION, 0);
-            failed.extend_from_slice(&zero);
-        }
-        let over = 2 + insn::units(&zero) + insn::units(&failed);
-        registers::put_if(&mut self.code, op::IF_NEZ, BUSY, over as u16);
-        self.code.extend_from_slice(&zero);
-        if self.adapter.guard {
-            self.catch(begun);
-        }
-        self.code.extend_from_slice(&failed);
-    }
-
-    /// Calls the hook, or what the links of a chain name, and returns the result; where that may throw.
-    fn hook(
-        &mut self,
-        hook: &Hook,
-        (goals, names): (&[u32], &Names),
-        (locals, words, passed_on): (u32, u32, u32),
-    ) -> (u32, u32) {
-        let mut nulls = Vec::new();
-        let hooked = if hook.links.is_empty() {
-            let passed: Vec<u32> = (locals..locals + words).collect();
-            let hooked = self.call(goals[0], &passed);
-            if let Some(width) = width_of(&hook.result) {
-                registers::put_one(&mut self.code, move_result(width), 0);
-            }
-            put_converted(hook, self.adapter, goals, &mut self.code);
-            hooked
-        } else {
-            let start = self.units();
-            let places = (locals, passed_on);
-            nulls = put_links(hook, (goals, names), places, &mut self.code);
-            (start, self.units())
-        };
-        self.end();
-        self.put(|body, code| body.give(code));
-        if !nulls.is_empty() {
-            let null = self.units();
-            for at in nulls {
-                let distance = (null - at) as u16;
-                let at = 2 * at as usize + 2;
-                self.code[at..at + 2].copy_from_slice(&distance.to_le_bytes());
-            }
-            self.end();
-            self.put(|body, code| body.give_zero(code));
-        }
-        hooked
-    }
-
-    /// The handler of the hook's exceptions: reports them, or rethrows them.
-    fn failed(&mut self, hooked: (u32, u32), failed: u32, name: u32) {
-        self.catch(hooked);
-        registers::put_one(&mut self.code, op::MOVE_EXCEPTION, 0);
-        if !self.adapter.guard {
-            self.end();
-            registers::put_one(&mut self.code, op::THROW, 0);
-            return;
-        }
-        registers::put_const_string(&mut self.code, 1, name);
-        let told = self.call(failed, &[0, 1]);
-        self.end();
-        self.put(|body, code| body.give_zero(code));
-        self.catch(told);
-        registers::put_one(&mut self.code, op::MOVE_EXCEPTION, 0);
-        let distance = told.1 as i32 - self.units() as i32;
-        registers::put_goto(&mut self.code, distance);
-    }
-
-    /// Appends the code item; `registers`: all, arguments, and those that calls pass.
-    fn finish(mut self, [all, ins, outs]: [u32; 3], out: &mut Vec<u8>) {
-        self.tries.sort_unstable();
-        let begin = out.len();
-        let tries = self.tries.len();
-        let counts = [all as u16, ins as u16, outs as u16, tries as u16];
-        code_item::put_header(out, counts, self.units());
-        out.extend_from_slice(&self.code);
-        code_item::align(out, begin);
-        // The lists of handlers: how many, then for each that it catches all (a size of 0), and where.
-        let mut lists = vec![tries as u8];
-        for tried in &self.tries {
-            out.extend_from_slice(&tried.start.to_le_bytes());
-            out.extend_from_slice(&((tried.end - tried.start) as u16).to_le_bytes());
-            out.extend_from_slice(&(lists.len() as u16).to_le_bytes());
-            lists.push(0);
-            put_uleb32(&mut lists, tried.handler);
-        }
-        out.extend_from_slice(&lists);
-    }
-}
-
-/// Appends the code item of an adapter, which calls `goals`; `name` is the string that names the hook.
-fn put_adapter(
-    hook: &Hook,
-    adapter: &Adapter,
-    (goals, names): (&[u32], &Names),
-    guard: &Guard,
-    name: u32,
-    out: &mut Vec<u8>,
-) {
-    let passed_on = VALUES + if adapter.recursion { 2 } else { 0 };
-    let room = room_for_links(hook);
-    let locals = passed_on + room;
-    let words: u32 = (hook.parameters.iter())
-        .filter_map(width_of)
-        .map(Width::words)
-        .sum();
-    // What was there before comes last.
-    let change = adapter.change.as_ref();
-    let old = change.and_then(|change| width_of(&change.old));
-    let ins = words + old.map_or(0, Width::words);
-    let mut body = AdapterBody {
-        adapter,
-        code: Vec::new(),
-        tries: Vec::new(),
-        width: width_of(change.map_or(&hook.result, |change| &change.to)),
-        old: old.map(|width| (width, locals + words)),
-    };
-    if adapter.recursion {
-        body.begin(guard.begin);
-    }
-    let hooked = body.hook(hook, (goals, names), (locals, words, passed_on));
-    body.failed(hooked, guard.failed, name);
-    body.finish([locals + ins, ins, ins.max(2).max(room)], out);
 }
 
 #[cfg(test)]

@@ -19,11 +19,11 @@ use crate::dex::format::class::flag;
 use crate::dex::format::code_item;
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
-use crate::dex::hooks::own::{Method, Needs, descriptor, move_result};
+use crate::dex::hooks::own::{Method, Needs, descriptor};
 use crate::dex::ids::NewClass;
 use crate::dex::lower::own::put_cast;
 use crate::dex::lower::own_frame::Names;
-use crate::dex::lower::registers::{self, LAST_NIBBLE, Width};
+use crate::dex::lower::registers::{self, LAST_NIBBLE, Width, width, words};
 
 /// What such a class runs, and which of its values it keeps.
 pub(crate) struct Runner<'r> {
@@ -63,26 +63,8 @@ const VALUE: u32 = 0;
 const SELF: u32 = 2;
 const LOCALS: u32 = 3;
 
-fn width(ty: &Ty) -> Width {
-    Width::of(descriptor(ty)[0])
-}
-
-fn words(types: &[Ty]) -> u32 {
-    types.iter().map(|ty| width(ty).words()).sum()
-}
-
-/// Opcodes that read and write fields come in one order, those of a type so far behind the first.
-fn of_field(first: u8, ty: &Ty) -> u8 {
-    first
-        + match descriptor(ty)[0] {
-            b'J' | b'D' => 1,
-            b'L' | b'[' => 2,
-            b'Z' => 3,
-            b'B' => 4,
-            b'C' => 5,
-            b'S' => 6,
-            _ => 0,
-        }
+fn words_of(types: &[Ty]) -> u32 {
+    types.iter().map(words).sum()
 }
 
 impl Runner<'_> {
@@ -174,7 +156,7 @@ impl Runner<'_> {
     /// Appends the constructor's code item, which keeps what it gets.
     fn put_constructor(&self, found: &Found<'_>, out: &mut Vec<u8>) {
         let kept = self.kept();
-        let ins = 1 + words(kept);
+        let ins = 1 + words_of(kept);
         let mut code = Vec::new();
         let this = LOCALS;
         registers::put_invoke(&mut code, op::INVOKE_DIRECT, found.above as u16, &[this]);
@@ -188,7 +170,12 @@ impl Runner<'_> {
                     VALUE
                 }
             };
-            registers::put_field(&mut code, of_field(op::IPUT, ty), (value, this), field);
+            registers::put_field(
+                &mut code,
+                registers::of_field(op::IPUT, ty),
+                (value, this),
+                field,
+            );
             at += width.words();
         }
         registers::put_one(&mut code, op::RETURN_VOID, 0);
@@ -198,9 +185,9 @@ impl Runner<'_> {
     /// Appends the code item of the interface's method, which runs the body.
     fn put_run(&self, found: &Found<'_>, out: &mut Vec<u8>) -> Attempt<()> {
         let function = &self.proceed.function;
-        let passed = words(self.takes);
+        let passed = words_of(self.takes);
         let (this, mut code) = (LOCALS + passed, Vec::new());
-        let ins = 1 + words(&function.parameters);
+        let ins = 1 + words_of(&function.parameters);
         let own = match this {
             0..=LAST_NIBBLE => this,
             _ => {
@@ -215,7 +202,12 @@ impl Runner<'_> {
                 0..=LAST_NIBBLE => to,
                 _ => VALUE,
             };
-            registers::put_field(&mut code, of_field(op::IGET, ty), (value, own), field);
+            registers::put_field(
+                &mut code,
+                registers::of_field(op::IGET, ty),
+                (value, own),
+                field,
+            );
             if value != to {
                 registers::put_move(&mut code, width, to, value);
             }
@@ -237,8 +229,8 @@ impl Runner<'_> {
         }
         let all: Vec<u32> = (LOCALS..LOCALS + passed).collect();
         registers::put_invoke_static(&mut code, found.body as u16, &all);
-        if *self.result != Ty::Void {
-            registers::put_one(&mut code, move_result(width(self.result)), VALUE);
+        if let Some(opcode) = registers::move_result(self.result) {
+            registers::put_one(&mut code, opcode, VALUE);
         }
         if let Some(prim) = self.boxes() {
             let make = found.names.box_of(prim).ok_or(Reason::Unsupported)?;
@@ -249,15 +241,7 @@ impl Runner<'_> {
         if *self.result == Ty::Void && function.result != Ty::Void {
             registers::put_const(&mut code, VALUE, 0);
         }
-        let opcode = match &function.result {
-            Ty::Void => op::RETURN_VOID,
-            ty => match width(ty) {
-                Width::Single => op::RETURN,
-                Width::Wide => op::RETURN_WIDE,
-                Width::Object => op::RETURN_OBJECT,
-            },
-        };
-        registers::put_one(&mut code, opcode, VALUE);
+        registers::put_one(&mut code, registers::return_of(&function.result), VALUE);
         put_item([this + ins, ins, passed.max(2)], &code, out);
         Ok(())
     }

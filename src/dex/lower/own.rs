@@ -30,7 +30,7 @@
 
 use super::lowering::{GoesOn, Lowering, Scratch, Sequences};
 use super::own_frame::{Body, Names, Own, OwnFrame, OwnNeeds};
-use super::registers::{self, LAST_NIBBLE, Scheme, Width};
+use super::registers::{self, LAST_NIBBLE, Scheme, Width, width, words};
 use super::sequences::Ends;
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
@@ -42,23 +42,6 @@ use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::error::Result;
 use std::cell::Cell;
-
-/// How a value of a type is moved.
-fn width(ty: &Ty) -> Width {
-    match ty {
-        Ty::Prim(Prim::I64 | Prim::F64) => Width::Wide,
-        Ty::Prim(_) | Ty::Void => Width::Single,
-        _ => Width::Object,
-    }
-}
-
-/// The registers that a value of a type takes.
-fn words(ty: &Ty) -> u32 {
-    match ty {
-        Ty::Void => 0,
-        ty => width(ty).words(),
-    }
-}
 
 /// The registers that the operands of a call take.
 fn words_of(call: &Call) -> u32 {
@@ -639,15 +622,7 @@ impl InPlace<'_> {
             }
             Some(_) => frame.put_given(call, given, &site, &mut code)?,
         }
-        let opcode = match self.result {
-            Ty::Void => op::RETURN_VOID,
-            ty => match width(ty) {
-                Width::Single => op::RETURN,
-                Width::Wide => op::RETURN_WIDE,
-                Width::Object => op::RETURN_OBJECT,
-            },
-        };
-        registers::put_one(&mut code, opcode, given);
+        registers::put_one(&mut code, registers::return_of(self.result), given);
         let counts = [frame.registers, ins as u16, frame.outs, 0];
         code_item::put_header(out, counts, insn::units(&code));
         out.extend_from_slice(&code);
@@ -994,15 +969,11 @@ impl OwnFrame<'_> {
 
     /// Appends the move of a call's result.
     fn put_result(&self, ty: &Ty, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
-        let width = width(ty);
-        let opcode = match width {
-            Width::Single => op::MOVE_RESULT,
-            Width::Wide => op::MOVE_RESULT_WIDE,
-            Width::Object => op::MOVE_RESULT_OBJECT,
-        };
-        let at = site.eight(to, width.words())?;
-        registers::put_one(out, opcode, at);
-        put_move_to(out, width, to, at);
+        let at = site.eight(to, words(ty))?;
+        if let Some(opcode) = registers::move_result(ty) {
+            registers::put_one(out, opcode, at);
+        }
+        put_move_to(out, width(ty), to, at);
         Ok(())
     }
 

@@ -7,8 +7,10 @@
 //! returned value, in our handler all. [`Scheme::Moved`] adds a register at the end and moves the arguments
 //! down to where they were.
 
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::dex::format::insn::{self, Insn, set_unit, unit};
 use crate::dex::format::opcodes::{Format, OPS, op};
+use std::ops::Range;
 
 /// Where the hooks' registers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,16 +300,22 @@ pub fn put_invoke_static(out: &mut Vec<u8>, method: u16, registers: &[u32]) {
 
 /// The same with another opcode of those that list registers.
 pub fn put_invoke(out: &mut Vec<u8>, opcode: u8, method: u16, registers: &[u32]) {
-    const RANGE: u8 = op::INVOKE_STATIC_RANGE - op::INVOKE_STATIC;
     let at = insn::units(out);
     if can_be_listed(registers) {
         put(out, &[0, method, 0]);
         set_list(out, at, opcode, registers);
     } else {
         debug_assert!(registers.windows(2).all(|w| w[0] + 1 == w[1]));
-        let first = u16::from(opcode + RANGE) | (registers.len() as u16) << 8;
-        put(out, &[first, method, registers[0] as u16]);
+        let all = registers[0]..registers[0] + registers.len() as u32;
+        put_invoke_range(out, opcode, method, all);
     }
+}
+
+/// The same for consecutive registers, whichever these are.
+pub fn put_invoke_range(out: &mut Vec<u8>, opcode: u8, method: u16, registers: Range<u32>) {
+    const RANGE: u8 = op::INVOKE_STATIC_RANGE - op::INVOKE_STATIC;
+    let first = u16::from(opcode + RANGE) | (registers.len() as u16) << 8;
+    put(out, &[first, method, registers.start as u16]);
 }
 
 /// Appends an instruction that names a register, which eight bits must name, and an index.
@@ -354,6 +362,59 @@ impl Width {
     pub fn words(self) -> u32 {
         1 + u32::from(self == Width::Wide)
     }
+
+    /// Its place among the three.
+    fn place(self) -> u8 {
+        match self {
+            Width::Single => 0,
+            Width::Wide => 1,
+            Width::Object => 2,
+        }
+    }
+}
+
+/// How a value of a type is moved.
+pub fn width(ty: &Ty) -> Width {
+    match ty {
+        Ty::Prim(Prim::I64 | Prim::F64) => Width::Wide,
+        Ty::Prim(_) | Ty::Void => Width::Single,
+        _ => Width::Object,
+    }
+}
+
+/// The registers that a value of a type takes.
+pub fn words(ty: &Ty) -> u32 {
+    match ty {
+        Ty::Void => 0,
+        ty => width(ty).words(),
+    }
+}
+
+/// Of a family of opcodes for single values, wide ones and objects, in this order, the one for a type; none for void.
+fn of_family(single: u8, ty: &Ty) -> Option<u8> {
+    (*ty != Ty::Void).then_some(single + width(ty).place())
+}
+
+/// The opcode that moves what a call gave; none for void.
+pub fn move_result(ty: &Ty) -> Option<u8> {
+    of_family(op::MOVE_RESULT, ty)
+}
+
+/// The opcode that returns a value of a type.
+pub fn return_of(ty: &Ty) -> u8 {
+    of_family(op::RETURN, ty).unwrap_or(op::RETURN_VOID)
+}
+
+/// Of the opcodes that read or write fields, from the first one on, the one for a type.
+pub fn of_field(first: u8, ty: &Ty) -> u8 {
+    first
+        + match ty {
+            Ty::Prim(Prim::Bool) => 3,
+            Ty::Prim(Prim::I8) => 4,
+            Ty::Prim(Prim::Char) => 5,
+            Ty::Prim(Prim::I16) => 6,
+            ty => width(ty).place(),
+        }
 }
 
 /// Appends the smallest instruction that moves a register.

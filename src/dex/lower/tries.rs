@@ -52,18 +52,16 @@ impl Lowering<'_, '_> {
             }
         };
         tries_out.clear();
-        let mut open: Option<((u32, u32), (u32, u32))> = None;
+        let mut open = None;
         let mut add = |range: (u32, u32), handlers: (u32, u32)| {
-            match &mut open {
-                Some((last, same)) if last.1 == range.0 && *same == handlers => last.1 = range.1,
-                _ => {
-                    if let Some((range, handlers)) = open.replace((range, handlers)) {
-                        let pc = |old| layout.target(old);
-                        return tries_out.add(range, self.code, handlers, self.remap, pc);
-                    }
+            let new = (range, handlers);
+            match joined(&mut open, new) {
+                Some((range, handlers)) => {
+                    let pc = |old| layout.target(old);
+                    tries_out.add(range, self.code, handlers, self.remap, pc)
                 }
+                None => Ok(()),
             }
-            Ok(())
         };
         for s in stretches.iter() {
             if let Some(points) = self.method.points {
@@ -113,5 +111,19 @@ impl Lowering<'_, '_> {
             tries_out.add(range, self.code, handlers, self.remap, pc)?;
         }
         Ok(())
+    }
+}
+
+/// A part of the code, and the handlers of what it throws: a list of the method's own, and one of ours behind it.
+type Try = ((u32, u32), (u32, u32));
+
+/// Joins a try to the one in front of it, where they meet and have the same handlers. Else it takes that one's place.
+fn joined(open: &mut Option<Try>, (range, handlers): Try) -> Option<Try> {
+    match open {
+        Some((last, same)) if last.1 == range.0 && *same == handlers => {
+            last.1 = range.1;
+            None
+        }
+        _ => open.replace((range, handlers)),
     }
 }
