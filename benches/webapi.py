@@ -5,9 +5,10 @@ unwoven program's.
     benches/webapi.py [--modes MODE[,MODE..]] [--seconds N] [--connections N] [--rounds N]
 
 Each round runs the unwoven program and all modes in turns; what is printed last is the median of the rounds. Modes: those of the rules' `mode`;
-`off` (no trace); `within` (`auto` with `overhead = "5%"`); `level` (woven with levels, all off while a trace is written); `own`: `auto`, but the application's own types are summed up whatever that takes. Printed are the
-rate in the first ten seconds, in the rest and in the last ten; how long the endpoint takes by its own stopwatch; which methods the report has on top;
-and the places of the application's own methods in it, by total and by own time.
+`off` (no trace); `within` (`auto` with `overhead = "5%"`); `level` (woven with levels, all off while a trace is written); `own`: `auto`, but the
+application's own types are summed up whatever that takes. Printed are the rate in the first ten seconds, in the rest and in the last ten; the CPU
+of an answer, the first ones included, which says more on a busy machine; how long the endpoint takes by its own stopwatch; which methods the
+report has on top; and the places of the application's own methods in it, by total and by own time.
 Goals of auto: at least 0.7 in the last ten seconds, 0.4 from the tenth to the sixtieth. Goals of own: of each of the endpoint's calls the time is known,
 the mean is near that of the stopwatch, and by own time the endpoint is the first of the application. The client runs on the same machine.
 """
@@ -51,8 +52,14 @@ SAYS = {
 }
 
 
+def cpu(process):
+    """The CPU that a process has taken, in seconds."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def rates(program, environment, connections, seconds, folder):
-    """The answers of each second, and what the program printed."""
+    """The answers of each second, the CPU of all of them, in seconds, and what the program printed."""
     load = fresh(folder / "load")
     home = judges()[max(judges())]
     run([home / "bin" / "javac", "-d", load, SOURCES / "Load.java"])
@@ -60,11 +67,13 @@ def rates(program, environment, connections, seconds, folder):
     try:
         first = served.stdout.readline()
         port = first.strip().rsplit(":", 1)[1]
+        before = cpu(served)
         told = run([home / "bin" / "java", "-XX:TieredStopAtLevel=1", "-cp", load, "Load", port, "/forecasts", connections, seconds]).stdout
+        used = cpu(served) - before
     finally:
         served.send_signal(signal.SIGTERM)
         served.wait(60)
-    return [int(line) for line in told.split()], served.stdout.read().strip()
+    return [int(line) for line in told.split()], used, served.stdout.read().strip()
 
 
 def places(methods):
@@ -105,11 +114,14 @@ def measure(modes, rounds, seconds, connections):
             trace.unlink(missing_ok=True)
             if mode != "unwoven":
                 env["WEAVE_TRACE"] = "off" if mode == "off" else str(trace)
-            all_, watched = rates(folder / mode / "Webapi", env, connections, seconds, folder)
+            all_, used, watched = rates(folder / mode / "Webapi", env, connections, seconds, folder)
             for part, of in {"first ten seconds": all_[:10], "then": all_[10:], "last ten": all_[-10:]}.items():
                 means.setdefault((mode, part), []).append(sum(of) / max(1, len(of)))
                 ratio = statistics.median(means[mode, part]) / statistics.median(means["unwoven", part])
                 print(f"webapi, CoreCLR 10, {mode}, {part}: {means[mode, part][-1]:,.0f} a second; median of {len(means[mode, part])} {ratio:.2f} times", flush=True)
+            means.setdefault((mode, "CPU"), []).append(used / sum(all_))
+            ratio = statistics.median(means[mode, "CPU"]) / statistics.median(means["unwoven", "CPU"])
+            print(f"webapi, CoreCLR 10, {mode}, CPU: {1e6 * used / sum(all_):.1f} µs an answer; median of {len(means[mode, 'CPU'])} {ratio:.2f} times")
             print(f"     {watched}", flush=True)
             if trace.exists():
                 rows = json.loads(run([weave_binary(), "report", "--json", "--sort", "total", trace]).stdout)["methods"]
