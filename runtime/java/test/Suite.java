@@ -102,7 +102,7 @@ public final class Suite {
         test("what is called too often", Suite::tooOften);
         test("what is called too often for the ring", Suite::tooOftenForTheRing);
         test("what takes more than a rule says", Suite::tooDear);
-        test("what a rule allows is kept after two seconds", Suite::kept);
+        test("what a rule allows is kept within two seconds", Suite::kept);
         test("what is straight-line code", Suite::straightLine);
         test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
@@ -1846,24 +1846,25 @@ public final class Suite {
     }
 
     /**
-     * When the process has had two seconds of CPU, a method whose calls cost more than a rule allows costs no more: on all processors and on
+     * Before the process has had two seconds of CPU, a method whose calls cost more than a rule allows costs no more: on all processors and on
      * one. CPU and not time, since the library goes by what the process gets.
      */
     private static void kept(Path folder) throws Exception {
         for (List<String> by : List.of(List.<String>of(), List.of("taskset", "-c", "0"))) {
             try (Controlled p = new Controlled(folder, by, "-Dweave.trace.rate=off", Controlled.WITHIN)) {
                 long since = p.cpu();
-                while (p.cpu() - since < 2_000) {
+                TraceReader then;
+                do {
                     p.tell("often 5");
-                }
-                TraceReader then = new TraceReader(p.trace);
+                    then = new TraceReader(p.trace);
+                } while (!then.leftOut.contains(7) && p.cpu() - since < 2_000);
                 check(then.leftOut.contains(7), "a method of 20,000 calls in a few milliseconds is left out: " + then.decided);
                 p.tell("often 20");
                 TraceReader t = p.end();
                 equal(enters(then, 7), enters(t, 7), "records of it from then on");
                 long known = enters(t, 7) + t.sums.get(7).calls() + t.counts.getOrDefault(7, 0L);
-                check(known < t.sums.get(8).calls() / 2 * 20_000 - 20 * 20_000, known + " calls are known, none of the last");
-                equal(then.decided, t.decided, "what was decided");
+                long made = t.sums.get(8).calls() / 2 * 20_000; // two calls of the other method stand around so many
+                check(known <= made - 20 * 20_000, known + " of " + made + " calls are known, none of the last 400,000");
             }
             Files.delete(folder.resolve("t.wtrace"));
         }
