@@ -119,9 +119,9 @@ def measure(modes, rounds, seconds, connections):
                 means.setdefault((mode, part), []).append(sum(of) / max(1, len(of)))
                 ratio = statistics.median(means[mode, part]) / statistics.median(means["unwoven", part])
                 print(f"webapi, CoreCLR 10, {mode}, {part}: {means[mode, part][-1]:,.0f} a second; median of {len(means[mode, part])} {ratio:.2f} times", flush=True)
-            means.setdefault((mode, "CPU"), []).append(used / sum(all_))
+            means.setdefault((mode, "CPU"), []).append(used / max(1, sum(all_)))
             ratio = statistics.median(means[mode, "CPU"]) / statistics.median(means["unwoven", "CPU"])
-            print(f"webapi, CoreCLR 10, {mode}, CPU: {1e6 * used / sum(all_):.1f} µs an answer; median of {len(means[mode, 'CPU'])} {ratio:.2f} times")
+            print(f"webapi, CoreCLR 10, {mode}, CPU: {1e6 * means[mode, 'CPU'][-1]:.1f} µs an answer; median of {len(means[mode, 'CPU'])} {ratio:.2f} times")
             print(f"     {watched}", flush=True)
             if trace.exists():
                 rows = json.loads(run([weave_binary(), "report", "--json", "--sort", "total", trace]).stdout)["methods"]
