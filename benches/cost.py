@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What weaving whole costs real programs on the JVM: CPU as a multiple of the unwoven program's, which runs in turns with the woven ones.
+"""What weaving whole costs real programs, the table of docs/cost.md: CPU as a multiple of the unwoven program's, which runs in turns with the
+woven ones.
 
-    benches/cost.py [--only h2|tiny|boot]... [--modes MODE[,MODE..]] [--rounds N] [--busy N]
+    benches/cost.py [--only h2|tiny|boot|webapi]... [--modes MODE[,MODE..]] [--rounds N] [--busy N]
 
 h2: the database H2, asked for a while by one thread, whose CPU time in the second half counts (steady). tiny: calls of a few nanoseconds,
 whose whole run counts. boot: a web application of Spring Boot with all its libraries, of whose process the CPU until it answers counts
-("start"), and that of 600 requests behind 3,000 others ("warm"). Modes: `off` (woven as without rules, no trace), `level` (woven with levels, all of them off), `auto`, `within`
-(`auto` with `overhead = "5%"`), and `record`.
+("start"), and that of 600 requests behind 3,000 others ("warm"). webapi: the web API of ASP.NET Core 10 that webapi.py measures, by its rate.
+Modes: `off` (woven as without rules, no trace), `level` (woven with levels, all of them off), `auto`, `within` (`auto` with `overhead = "5%"`),
+`tuned` (h2 and tiny: `auto`, without what an earlier run left out: `weave tune --from-auto`), and `record`.
 Each turn runs all of them on each JDK; what counts is the median of the turns. With --busy so many processes run beside, which do nothing
-but take CPU, and all of it goes on one core. The web API of ASP.NET Core has a bench of its own, webapi.py. Its figures: docs/cost.md.
+but take CPU, and the JVMs go on one core with them. The whole table: --modes off,level,auto,within,tuned,record, once alone and once with --busy 4.
 """
 
 import argparse
@@ -20,9 +22,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "harness"))
+sys.path[:0] = [str(ROOT / "tests" / "harness"), str(ROOT / "benches")]
 
 import corpora
+import webapi
 from layouts import BOOT
 from servers import Program
 from lib import WORK, fresh, judges, main, oldest_jdk, run, weave_binary
@@ -34,11 +37,13 @@ MODES = {
     "record": None,
     "auto": ASPECT + 'mode = "auto"\n',
     "within": ASPECT + 'mode = "auto"\noverhead = "5%"\n',
+    "tuned": ASPECT + 'mode = "auto"\n',
     "level": ASPECT + 'level = "debug"\n',
 }
-GOALS = {"off": 1.05, "level": 1.05, "auto": 1.5}
+GOALS = {"off": 1.05, "level": 1.05, "auto": 1.5, "tuned": 1.5}
 #: Of each program the class that runs, its rounds, and which types are woven.
 PROGRAMS = {"h2": ("Steady", "1500", "org.h2.**"), "tiny": ("Tiny", "6000", "Tiny**")}
+EVERY = [*PROGRAMS, "boot", "webapi"]
 WARM_UP, REQUESTS = 3_000, 600
 
 
@@ -60,6 +65,7 @@ def prepared_boot(modes, folder):
         (plain / jar.name).write_bytes(jar.read_bytes())
     run([oldest_jdk() / "bin" / "javac", "-parameters", "-cp", f"{plain}/*", "-d", folder / "classes", ROOT / "benches/cost/boot/Boot.java"])
     run([oldest_jdk() / "bin" / "jar", "cf", plain / "boot.jar", "-C", folder / "classes", "."])
+    modes = [mode for mode in modes if mode != "tuned"]
     for mode in modes:
         woven(mode, "**", plain, folder / mode, folder)
     return {mode: folder / mode for mode in ("unwoven", *modes)}
@@ -130,22 +136,30 @@ def prepared(name, modes, folder):
         out = fresh(folder / mode) / "woven.jar"
         woven(mode, types, jar, out, folder)
         paths[mode] = [out, own]
+        if mode == "tuned":
+            execute(name, mode, paths[mode], oldest_jdk(), folder, [])
+            run([weave_binary(), "tune", "--from-auto", "--write", folder / "tuned.toml", folder / "tuned.wtrace"])
+            run([weave_binary(), "-q", "--rules", folder / "tuned.toml", jar, fresh(folder / mode) / "woven.jar"])
     return paths
 
 
-def measure(name, modes, rounds, busy, folder):
+def execute(name, mode, path, home, folder, prefix):
+    """Runs a program, woven as a mode says."""
     program, length, _ = PROGRAMS[name]
+    trace = folder / f"{mode}.wtrace"
+    trace.unlink(missing_ok=True)
+    place = "off" if mode in ("unwoven", "off") else trace
+    return run([*prefix, home / "bin" / "java", "-Xmx300m", "-XX:+UseSerialGC", f"-Dweave.trace={place}", "-Dweave.trace.limit=256m",
+                "-cp", ":".join(map(str, path)), program, length])
+
+
+def measure(name, modes, rounds, busy, folder):
     paths = prepared(name, modes, folder)
     used, told = {}, set()
     for _ in range(rounds):
         for version, home in judges().items():
             for mode, path in paths.items():
-                trace = folder / f"{mode}.wtrace"
-                trace.unlink(missing_ok=True)
-                place = "off" if mode in ("unwoven", "off") else trace
-                command = ["taskset", "-c", "0"] if busy else []
-                done = run([*command, home / "bin" / "java", "-Xmx300m", "-XX:+UseSerialGC", f"-Dweave.trace={place}", "-Dweave.trace.limit=256m",
-                            "-cp", ":".join(map(str, path)), program, length])
+                done = execute(name, mode, path, home, folder, ["taskset", "-c", "0"] if busy else [])
                 ms, result = done.stdout.split()
                 used.setdefault((version, mode), []).append(int(ms))
                 told.add(result)
@@ -155,7 +169,7 @@ def measure(name, modes, rounds, busy, folder):
 
 def body():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=[*PROGRAMS, "boot"])
+    parser.add_argument("--only", action="append", choices=EVERY)
     parser.add_argument("--modes", default="off,level,auto")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--busy", type=int, default=0)
@@ -164,7 +178,10 @@ def body():
     others = [subprocess.Popen(beside) for _ in range(args.busy)]
     try:
         modes, failed = args.modes.split(","), 0
-        for name in args.only or [*PROGRAMS, "boot"]:
+        for name in args.only or EVERY:
+            if name == "webapi":
+                failed += webapi.measure([mode for mode in modes if mode != "tuned"], args.rounds, 20, 16)
+                continue
             folder = fresh(WORK / f"cost-{name}")
             failed += (measure_boot(modes, args.rounds, args.busy, folder) if name == "boot"
                        else measure(name, modes, args.rounds, args.busy, folder))

@@ -5,7 +5,7 @@ public final class Modest {
     private Modest() {}
 
     public static void set(int id, String mode) {
-        byte[] table = Modes.room(1_000);
+        byte[] table = Modes.room();
         for (int other = 0; other < table.length; other++) {
             Modes.put(table, other, other % 3 == 0 ? Modes.OFF : Modes.RULES);
         }

@@ -102,6 +102,7 @@ public final class Suite {
         test("what is called too often", Suite::tooOften);
         test("what is called too often for the ring", Suite::tooOftenForTheRing);
         test("what takes more than a rule says", Suite::tooDear);
+        test("what a rule allows is kept within two seconds", Suite::kept);
         test("what is straight-line code", Suite::straightLine);
         test("calls that fail all the time", Suite::failing);
         test("sums", Suite::sums);
@@ -1188,6 +1189,11 @@ public final class Suite {
         static final String WITHIN = "-Dsuite.within=1";
 
         Controlled(Path folder, String... options) throws Exception {
+            this(folder, List.of(), options);
+        }
+
+        /** The process is started by way of another command. */
+        Controlled(Path folder, List<String> by, String... options) throws Exception {
             trace = folder.resolve("t.wtrace");
             Path maps = Files.createDirectories(folder.resolve("maps/META-INF/weave"));
             Files.write(maps.resolve("symbols"), switchedMap(List.of(options).contains(WITHIN) ? 10 : 0));
@@ -1196,10 +1202,17 @@ public final class Suite {
                 all.add("-Dweave.trace.seed=1");
             }
             all.addAll(List.of(options));
-            process = command(folder, "switched", all.toArray(String[]::new)).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
+            ProcessBuilder program = command(folder, "switched", all.toArray(String[]::new)).redirectOutput(ProcessBuilder.Redirect.PIPE);
+            program.command().addAll(0, by);
+            process = program.start();
             out = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
             equal("ready", out.readLine(), "output");
             await(() -> !new TraceReader(trace).changes.isEmpty());
+        }
+
+        /** The CPU that the process has taken, in milliseconds. */
+        long cpu() {
+            return process.info().totalCpuDuration().orElseThrow().toMillis();
         }
 
         long tell(String line) throws Exception {
@@ -1859,6 +1872,31 @@ public final class Suite {
             }
             TraceReader t = p.end();
             equal(5L * 20 * 20_000, enters(t, 7), "recorded calls where nothing limits them");
+        }
+    }
+
+    /**
+     * Before the process has had two seconds of CPU, a method whose calls cost more than a rule allows costs no more: on all processors and on
+     * one. CPU and not time, since the library goes by what the process gets.
+     */
+    private static void kept(Path folder) throws Exception {
+        for (List<String> by : List.of(List.<String>of(), List.of("taskset", "-c", "0"))) {
+            try (Controlled p = new Controlled(folder, by, "-Dweave.trace.rate=off", Controlled.WITHIN)) {
+                long since = p.cpu();
+                TraceReader then;
+                do {
+                    p.tell("often 5");
+                    then = new TraceReader(p.trace);
+                } while (!then.leftOut.contains(7) && p.cpu() - since < 2_000);
+                check(then.leftOut.contains(7), "a method of 20,000 calls in a few milliseconds is left out: " + then.decided);
+                p.tell("often 20");
+                TraceReader t = p.end();
+                equal(enters(then, 7), enters(t, 7), "records of it from then on");
+                long known = enters(t, 7) + t.sums.get(7).calls() + t.counts.getOrDefault(7, 0L);
+                long made = t.sums.get(8).calls() / 2 * 20_000; // two calls of the other method stand around so many
+                check(known <= made - 20 * 20_000, known + " of " + made + " calls are known, none of the last 400,000");
+            }
+            Files.delete(folder.resolve("t.wtrace"));
         }
     }
 

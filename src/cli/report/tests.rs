@@ -247,6 +247,45 @@ fn calls_that_are_summed_up_have_times() {
     }
 }
 
+/// A process that came to count a method, and then left it out, and that summed up calls which failed.
+fn leaving_out() -> TraceBuilder {
+    let mut chunk = Chunk::new(5, 0, 0, 80);
+    for (what, time, id) in [(2, 600_000_000, 98), (4, 900_000_000, 98)] {
+        chunk = chunk.word(what << 32 | 4).word(time).word(id);
+    }
+    let sums = Chunk::new(4, 0, 0, 78).aggregate(98, 16, [5_000, 5_000, 7], [35, 35]);
+    TraceBuilder::new("java -jar shop.jar", 4711, 1_000_000_000)
+        .push(sums)
+        .push(chunk)
+}
+
+#[test]
+fn what_auto_left_out_is_told() {
+    let traces = [("shop.wtrace", leaving_out().bytes())];
+    let text = shown(&traces, "");
+    for told in [
+        "calls are more than those shown (+): a method without a name from 900 ms on",
+        "5,000+",
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&shown(&traces, "--json")).unwrap();
+    let row = &json["methods"][0];
+    let moments = [&row["counted_from_ns"], &row["left_out_from_ns"]];
+    assert_eq!(moments, [600_000_000, 900_000_000], "{row}");
+}
+
+#[test]
+fn where_summed_up_calls_failed_no_text_denies_it() {
+    let told = shown(&[("shop.wtrace", leaving_out().bytes())], "--exceptions");
+    assert!(told.contains("No exception was recorded."), "{told}");
+    let failed = "7 summed-up calls ended by an exception";
+    assert!(
+        told.contains(failed) && !told.contains("left a woven method"),
+        "{told}"
+    );
+}
+
 #[test]
 fn what_sampled_calls_come_to_is_marked() {
     let traces = [("shop.wtrace", sampled().bytes())];
