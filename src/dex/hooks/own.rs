@@ -584,7 +584,7 @@ fn put_constant(constant: &Constant, register: u32, names: &Names, code: &mut Ve
             registers::put_const_wide(code, register, i64::from(*n) as u64);
         }
         (ConstantValue::Int(n), _) => registers::put_const(code, register, *n as u32),
-        (ConstantValue::Null | ConstantValue::Taken(_), _) => {
+        (ConstantValue::Null | ConstantValue::Taken(_) | ConstantValue::Out, _) => {
             registers::put_const(code, register, 0);
         }
     }
