@@ -225,7 +225,8 @@ impl<'b> Binding<'b> {
         };
         let place = extract.span.clone();
         let mut binding = Binding::new(self.binder, self.subject, aspect, false);
-        let is_early = !binding.is_late(&extract);
+        let mut operands = extract.value.operands().iter();
+        let is_early = operands.all(|operand| binding.known_at(operand) == Moment::Start);
         if is_early == at_end {
             return Ok(Meant::Nothing);
         }

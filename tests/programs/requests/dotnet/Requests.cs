@@ -89,10 +89,10 @@ namespace App
             return at >= 0;
         }
 
-        /// <summary>What goes out.</summary>
-        public int Packed()
+        /// <summary>It goes out: whether no header is there twice.</summary>
+        public bool Packed()
         {
-            return Headers.Count;
+            return Headers.TrueForAll(one => Headers.FindAll(other => other.Key == one.Key).Count == 1);
         }
     }
 
@@ -103,7 +103,7 @@ namespace App
 
         public static void Send(Envelope envelope)
         {
-            Console.WriteLine("packed " + envelope.Packed() + " " + envelope.Packed());
+            Console.WriteLine("packed " + (envelope.Packed() && envelope.Packed()));
             Put(envelope);
         }
 

@@ -3,6 +3,7 @@ package app;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Timer;
@@ -47,9 +48,9 @@ public final class Requests {
             return at < 0 ? null : values.get(at);
         }
 
-        /** What goes out. */
-        public int packed() {
-            return names.size();
+        /** It goes out: whether no header is there twice. */
+        public boolean packed() {
+            return new HashSet<String>(names).size() == names.size();
         }
     }
 
@@ -58,7 +59,7 @@ public final class Requests {
         private static Envelope box;
 
         static void send(Envelope envelope) {
-            System.out.println("packed " + envelope.packed() + " " + envelope.packed());
+            System.out.println("packed " + (envelope.packed() && envelope.packed()));
             put(envelope);
         }
 
