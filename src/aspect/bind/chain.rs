@@ -471,25 +471,7 @@ impl<'b> Binding<'b> {
         let is_private = matches!(found.access, Access::Private | Access::Protected)
             && self.binder.target.language() == Language::CSharp;
         let result = match kind.out() {
-            Some(_) if is_private => {
-                return wrong(
-                    format!(
-                        "`{member}` of {} gives by `out`, and is private",
-                        article(&shown)
-                    ),
-                    None,
-                );
-            }
-            Some(_) if result != Ty::Prim(Prim::Bool) => {
-                return wrong(
-                    format!(
-                        "`{member}` of {} does not say whether it has given a value",
-                        article(&shown)
-                    ),
-                    Some("`out` is for methods that return a `bool`".into()),
-                );
-            }
-            Some(given) => given.clone(),
+            Some(given) => self.out_of((member, &shown), &result, is_private, given)?,
             None => result,
         };
         let declared = match &found.result {
@@ -516,6 +498,34 @@ impl<'b> Binding<'b> {
             result,
             declared,
         })
+    }
+
+    /// What a link gives whose method gives it by `out`.
+    fn out_of(
+        &self,
+        (member, shown): (&MemberName, &str),
+        result: &Ty,
+        is_private: bool,
+        given: &Ty,
+    ) -> Result<Ty, Misfit> {
+        let (title, help) = match (is_private, result) {
+            (true, _) => (
+                format!(
+                    "`{member}` of {} gives by `out`, and is private",
+                    article(shown)
+                ),
+                "what asks for private members takes no `out`",
+            ),
+            (false, Ty::Prim(Prim::Bool)) => return Ok(given.clone()),
+            _ => (
+                format!(
+                    "`{member}` of {} does not say whether it gives something",
+                    article(shown)
+                ),
+                "`out` is for methods that return a `bool`",
+            ),
+        };
+        Err(self.complains(member.place.clone(), title, "for", Some(help.into())))
     }
 
     /// Why a link is none.

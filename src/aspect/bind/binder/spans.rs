@@ -266,20 +266,23 @@ impl<'b> Binding<'b> {
         let operands = extract.value.operands().iter();
         let mut moments = operands.map(|operand| self.known_at(operand));
         let is_dotnet = self.binder.target.language() == Language::CSharp;
-        let (title, help) = match () {
-            () if !self.aspect.2.links() => (
+        let (title, help) = if !self.aspect.2.links() {
+            (
                 "the parent of a span is known when it begins",
                 "`link = true`: what a method returns can be a link",
-            ),
-            () if follows || self.subject.is_async && is_dotnet => (
+            )
+        } else if follows || self.subject.is_async && is_dotnet {
+            (
                 "what a task gives later brings no link",
                 "a rule for the method that gets it: `extract = \"arg(0)..\"`",
-            ),
-            () if moments.any(|moment| !matches!(moment, Moment::Start | Moment::Exit)) => (
+            )
+        } else if moments.any(|moment| !matches!(moment, Moment::Start | Moment::Exit)) {
+            (
                 "what comes in is known when the method begins or returns",
                 "`arg(0)` or `result`",
-            ),
-            () => return Ok(()),
+            )
+        } else {
+            return Ok(());
         };
         Err(self.complains(extract.span.clone(), title.into(), "for", Some(help.into())))
     }
