@@ -4,12 +4,13 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, kafka, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, kafka, native, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
 `stores`: PostgreSQL and Redis (Jedis) on the JVM, which must be there;
 `messages`: log4net and the activities of a library on .NET (`WEAVE_LOG4NET=newest`: one version alone);
+`native`: the C# program as a native and a trimmed one (`WEAVE_NATIVE=no`: not);
 `kafka`: messages by Confluent.Kafka (`WEAVE_KAFKA=newest`: one version alone);
 `drivers`: databases on .NET, by what they tell themselves and by the packs for those that are silent. In `boot` a request is one trace, from the one to the other and over threads.
 """
@@ -472,7 +473,29 @@ def kafka(score, folder):
         score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "kafka": kafka, "stores": stores}
+#: How the program of `dotnet` is published, with the hook library for .NET 8.
+PUBLISHED = ("PublishAot", "PublishTrimmed") if os.environ.get("WEAVE_NATIVE") != "no" else ()
+
+
+def native(score, folder):
+    """The program of `dotnet` as a native and as a trimmed one: its requests have the spans, parents and links that they have on CoreCLR."""
+    found = sdk.find()
+    environment = found.environment(folder / "packages")
+    for how in PUBLISHED:
+        source, out, trace = fresh(folder / "source"), folder / how, folder / "run.wtrace"
+        shutil.copy(SOURCES / "native.csproj", source)
+        shutil.copy(SOURCES / "dotnet/Requests.cs", source)
+        (source / "nuget.config").write_text(found.config())
+        run([weave_binary(), "runtime", "--framework", "net8.0", source / "Weave.Runtime.dll"])
+        properties = [f"-p:{how}=true", f"-p:Weave={weave_binary()}", f"-p:Rules={SOURCES / 'rules_dotnet.toml'}"]
+        run([found.dotnet, "publish", source / "native.csproj", "-c", "Release", "-r", "linux-x64", "--self-contained", "--nologo", "-v", "q", "-o", out, *properties], env=environment)
+        trace.unlink(missing_ok=True)
+        done = run([out / "requests", str(DOTNET_REQUESTS)], check=False, env={**environment, **values.environment(trace)})
+        score.check(f"{how}: it runs", done.returncode == 0 and not done.stderr, done.stdout[-300:] + done.stderr[-600:])
+        judged(score, how, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 11)
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "kafka": kafka, "native": native, "stores": stores}
 
 
 def body():
