@@ -116,7 +116,7 @@ TESTS = [
     script("hooks", "sample", 26, needs=("jdks",)),
     script("calls", "sample", 128, "{scope}", needs=("jdks",), brief={"WEAVE_JUDGES": "newest-of-large"}),
     script("chains", "sample", 20, needs=("jdks",)),
-    script("spans", "sample", 86, needs=("jdks",), brief={"WEAVE_LOG4NET": "newest"}),
+    script("spans", "sample", 86, needs=("jdks",), brief={"WEAVE_LOG4NET": "newest", "WEAVE_KAFKA": "newest", "WEAVE_NATIVE": "no"}),
     script("cookbook", "sample", 12, needs=("jdks",)),
     script("tutorial", "sample", 7, needs=("jdks",)),
     script("values", "sample", 9, needs=("jdks",)),

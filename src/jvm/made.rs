@@ -410,7 +410,9 @@ impl Lowering<'_> {
     fn constant(&mut self, constant: &Constant, additions: &mut Additions) {
         match &constant.value {
             ConstantValue::Text(text) => self.out.string(text, additions),
-            ConstantValue::Null | ConstantValue::Taken(_) => self.out.op(op::ACONST_NULL, 0, 1),
+            ConstantValue::Null | ConstantValue::Taken(_) | ConstantValue::Out => {
+                self.out.op(op::ACONST_NULL, 0, 1)
+            }
             ConstantValue::Int(n) => self.out.int(*n, additions),
             ConstantValue::Long(n) => self.out.long(*n, additions),
             ConstantValue::Double(bits) => {

@@ -103,7 +103,8 @@ fn wanted(matcher: &Matcher) -> Wanted {
         .into_iter()
         .filter(|_| matcher.calls_values() || matcher.asks_for_first());
     let switched = SWITCHED.into_iter().filter(|_| matcher.has_switches());
-    let spans = SPANS.into_iter().filter(|_| matcher.has_spans());
+    let has_spans = matcher.has_spans() || matcher.sends();
+    let spans = SPANS.into_iter().filter(|_| has_spans);
     let handover = HANDOVER.into_iter().filter(|_| matcher.hands_over());
     let queued = QUEUED.into_iter().filter(|_| matcher.has_queues());
     let handover = handover.chain(queued);

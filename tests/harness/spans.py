@@ -4,12 +4,14 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, kafka, native, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
 `stores`: PostgreSQL and Redis (Jedis) on the JVM, which must be there;
 `messages`: log4net and the activities of a library on .NET (`WEAVE_LOG4NET=newest`: one version alone);
+`native`: the C# program as a native and a trimmed one (`WEAVE_NATIVE=no`: not);
+`kafka`: messages by Confluent.Kafka (`WEAVE_KAFKA=newest`: one version alone);
 `drivers`: databases on .NET, by what they tell themselves and by the packs for those that are silent. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
@@ -438,7 +440,62 @@ def stores(score, folder):
             score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes() and "geheim".encode("utf-16-le") not in trace.read_bytes(), "")
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "stores": stores}
+#: Versions of Confluent.Kafka whose messages `pack:kafka-net` takes alike; the newest alone where it is to be short.
+KAFKA = ("1.9.3", "2.14.0", "2.15.1", "2.16.0")[-1 if os.environ.get("WEAVE_KAFKA") == "newest" else 0:]
+
+
+def kafka(score, folder):
+    """Messages by Confluent.Kafka, over the broker that librdkafka has in the process: who sends them, who gets them, in one trace."""
+    found = sdk.find()
+    environment = found.environment(folder / "packages")
+    for version in KAFKA:
+        plain, woven, trace, source = fresh(folder / f"plain-{version}"), fresh(folder / f"woven-{version}"), folder / "run.wtrace", fresh(folder / "source")
+        for file in (SOURCES / "kafka").iterdir():
+            shutil.copy(file, source)
+        (source / "nuget.config").write_text(found.config())
+        run([found.dotnet, "build", source / "kafka.csproj", "-c", "Release", "-o", plain, "--nologo", "-v", "q", f"-p:Kafka={version}"], env=environment)
+        native = plain / "runtimes/linux-x64/native"
+        shutil.copy(native / "centos8-librdkafka.so", native / "librdkafka.so")  # the other needs libsasl2.so.3
+        run([weave_binary(), "-q", "--rules", SOURCES / "kafka/rules.toml", plain, woven])
+        was = run([found.dotnet, plain / "kafka.dll"], env=environment)
+        trace.unlink(missing_ok=True)
+        done = run([found.dotnet, woven / "kafka.dll"], check=False, env={**environment, **values.environment(trace)})
+        name = f"Confluent.Kafka {version}"
+        score.check(f"{name}: it does what it did", (done.returncode, done.stdout, done.stderr) == (0, was.stdout, was.stderr), done.stdout + done.stderr[-600:])
+        checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+        score.check(f"{name}: the trace is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
+        # The partitions' messages come in any order.
+        text = [text for _, text in trees(collected(trace, folder, "--min", "0"))]
+        text = text[:8] + sorted(text[8:])
+        (folder / "kafka.txt").write_text("\n\n".join(text) + "\n")
+        expected = (SOURCES / "expected_kafka.txt").read_text().strip().split("\n\n")
+        score.check(f"{name}: messages, and who sent what came", text == expected, f"{len(text)} trees, see {folder / 'kafka.txt'}")
+        score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
+
+
+#: How the program of `dotnet` is published, with the hook library for .NET 8.
+PUBLISHED = ("PublishAot", "PublishTrimmed") if os.environ.get("WEAVE_NATIVE") != "no" else ()
+
+
+def native(score, folder):
+    """The program of `dotnet` as a native and as a trimmed one: its requests have the spans, parents and links that they have on CoreCLR."""
+    found = sdk.find()
+    environment = found.environment(folder / "packages")
+    for how in PUBLISHED:
+        source, out, trace = fresh(folder / "source"), folder / how, folder / "run.wtrace"
+        shutil.copy(SOURCES / "native.csproj", source)
+        shutil.copy(SOURCES / "dotnet/Requests.cs", source)
+        (source / "nuget.config").write_text(found.config())
+        run([weave_binary(), "runtime", "--framework", "net8.0", source / "Weave.Runtime.dll"])
+        properties = [f"-p:{how}=true", f"-p:Weave={weave_binary()}", f"-p:Rules={SOURCES / 'rules_dotnet.toml'}"]
+        run([found.dotnet, "publish", source / "native.csproj", "-c", "Release", "-r", "linux-x64", "--self-contained", "--nologo", "-v", "q", "-o", out, *properties], env=environment)
+        trace.unlink(missing_ok=True)
+        done = run([out / "requests", str(DOTNET_REQUESTS)], check=False, env={**environment, **values.environment(trace)})
+        score.check(f"{how}: it runs", done.returncode == 0 and not done.stderr, done.stdout[-300:] + done.stderr[-600:])
+        judged(score, how, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 11)
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "kafka": kafka, "native": native, "stores": stores}
 
 
 def body():

@@ -1,5 +1,6 @@
 using System;
 using System.Diagnostics;
+using System.Text;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -23,6 +24,10 @@ namespace Weave.Runtime
         /// <summary>The call has returned, and its span goes on until its task is complete. <see cref="Modes.IsRecorded"/> holds of the first.</summary>
         private const int Staying = 13;
         private const int QuietlyStaying = 15;
+        /// <summary>A value is recorded at the end of its call.</summary>
+        private const int AtEnd = 1 << 10;
+        /// <summary>No header that is heeded is longer: W3C's limit of a baggage.</summary>
+        private const int LongestHeader = 8192;
         /// <summary>A header's name where none is meant.</summary>
         private const string NoHeader = "traceparent";
 
@@ -56,7 +61,7 @@ namespace Weave.Runtime
         /// <summary>
         /// Whether a call of the method <paramref name="id"/> is recorded. <c>rules</c> is what the rules say of switching, as for
         /// <see cref="Switched"/>; <c>once</c> is a word, or null: inside a call of this word no other is recorded. <c>came</c> are the
-        /// headers that came in with the call (<see cref="Came"/>), or null: where they say that their trace is not recorded, nothing below is.
+        /// headers that came in with the call (<see cref="Came(object, int, string)"/>), or null: where they say that their trace is not recorded, nothing below is.
         /// </summary>
         public static int Decide(int rules, string once, object came, int id)
         {
@@ -238,6 +243,42 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The same of a header in UTF-8.</summary>
+        public static object Came(object before, int which, byte[] value)
+        {
+            try
+            {
+                bool isText = value != null && value.Length <= LongestHeader;
+                return Came(before, which, isText ? Encoding.UTF8.GetString(value, 0, value.Length) : null);
+            }
+            catch (Exception)
+            {
+                return before;
+            }
+        }
+
+        /// <summary>What came in with what the method <paramref name="id"/> returns is a link of its span, in front of its end.</summary>
+        public static void Links(object came, int state, int id)
+        {
+            if (came == null || state != Modes.Recorded)
+            {
+                return;
+            }
+            try
+            {
+                Parent parent = Propagators.Set.Parent(came);
+                Lane lane = Recorder.Lane();
+                if (parent != null && !lane.Busy)
+                {
+                    lane.Value(Span.Link(parent.Traceparent(), parent.State), Format.Text, Span.LinkPlace | AtEnd, Span.LongestLink, null, id);
+                }
+            }
+            catch (Exception)
+            {
+                Recorder.Fails();
+            }
+        }
+
         /// <summary>The name of a header that goes out with a request to another service.</summary>
         public static string Sends(int which)
         {
@@ -258,6 +299,26 @@ namespace Weave.Runtime
             {
                 Span span = ToSend();
                 return span == null ? null : Propagators.Set.Value(which, span);
+            }
+            catch (Exception)
+            {
+                return null;
+            }
+        }
+
+        /// <summary>The same where nothing is sent without a value: null then.</summary>
+        public static string Sends(int which, object value)
+        {
+            return value == null ? null : Sends(which);
+        }
+
+        /// <summary>What such a header says, in UTF-8; null where there is nothing to send.</summary>
+        public static byte[] Bytes(int which)
+        {
+            try
+            {
+                string text = Header(which);
+                return text == null ? null : Encoding.UTF8.GetBytes(text);
             }
             catch (Exception)
             {

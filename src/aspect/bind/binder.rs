@@ -151,8 +151,8 @@ pub(super) struct Binding<'b> {
     follows: bool,
     /// The value at hand is recorded: what of it is known at the start is read there, by these calls.
     pub(super) early: Option<Early>,
-    /// What links of the chain at hand take beside constants: where these texts are kept. Where one is null, the chain ends.
-    pub(super) taken: Vec<u16>,
+    /// What links of the chain at hand take beside constants: where these objects are kept. Where one is null, the chain ends.
+    pub(super) taken: Vec<(u16, Ty)>,
     /// Its last link is called for what it does.
     pub(super) sends: bool,
 }
@@ -266,6 +266,12 @@ impl Binder<'_> {
                 None
             }
         };
+        if subject.span.is_none() {
+            let none = OwnHooks::default();
+            let mut binding = Binding::new(self, subject, (0, "", &none), follows);
+            let sent = binding.injected(aspects, &mut records, &mut layer.keep);
+            wrong.extend(sent.err());
+        }
         if !wrong.is_empty() {
             return Err(wrong);
         }
@@ -1391,11 +1397,11 @@ fn is_no_object(ty: &Ty) -> bool {
 }
 
 /// Makes a call at the start, and keeps what it gives.
-fn kept_result(mut call: Call, records: &mut Records, keep: &mut Keep) -> Meant {
+fn kept_result(mut call: Call, made: &mut Vec<Call>, keep: &mut Keep) -> Meant {
     let ty = call.hook.result.clone();
     let state = keep.state(ty.clone());
     call.dest = Dest::State(state);
-    records.enter.made.push(call);
+    made.push(call);
     Meant::Value(Value {
         source: Source::State(state),
         ty,

@@ -198,6 +198,21 @@ pub enum ConstantValue {
     Null,
     /// No constant, but an object that the adapter takes behind the chain's own: which of them. Where it is null, the chain ends.
     Taken(u16),
+    /// The address of a place for what the method gives by `out`, which is what the link gives (.NET).
+    Out,
+}
+
+impl LinkKind {
+    /// What its method gives by `out`.
+    pub fn out(&self) -> Option<&Ty> {
+        let LinkKind::Method(arguments) = self else {
+            return None;
+        };
+        arguments.iter().find_map(|argument| match &argument.to {
+            Ty::ByRef(given) if argument.value == ConstantValue::Out => Some(&**given),
+            _ => None,
+        })
+    }
 }
 
 /// As rules write it.
@@ -212,6 +227,7 @@ impl fmt::Display for ConstantValue {
             // A header's, as rules call them.
             ConstantValue::Taken(0) => f.write_str("name"),
             ConstantValue::Taken(_) => f.write_str("value"),
+            ConstantValue::Out => f.write_str("out"),
         }
     }
 }

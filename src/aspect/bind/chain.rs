@@ -13,7 +13,7 @@ use super::reach::is_inert;
 use super::ty::{Language, Named, Prim, Ty, in_method_of_its_own, of_instance};
 use crate::aspect::joinpoint::Access;
 use crate::aspect::pointcut::GENERATED;
-use crate::aspect::rules::hook::{HookOperand, MemberKind, MemberName, Word};
+use crate::aspect::rules::hook::{HookOperand, MemberKind, MemberName, OUT, Word};
 use crate::aspect::rules::model::OwnHook;
 use crate::aspect::rules::nearest;
 use rustc_hash::FxHashSet;
@@ -254,7 +254,7 @@ impl<'b> Binding<'b> {
         let takes_more = links.iter().any(|link| link.taken().next().is_some());
         // What links take that is no constant.
         let more = self.taken.iter().filter(|_| takes_more);
-        let more: Vec<(u16, Ty)> = more.map(|&place| (place, self.string())).collect();
+        let more: Vec<(u16, Ty)> = more.cloned().collect();
         let names: Vec<String> = links.iter().filter_map(shown_link).collect();
         // An adapter is no part of the type whose type parameters they are.
         let mut generics = Vec::new();
@@ -468,8 +468,16 @@ impl<'b> Binding<'b> {
                 LinkKind::Method(constants.unwrap_or_default().1)
             }
         };
+        let is_private = matches!(found.access, Access::Private | Access::Protected)
+            && self.binder.target.language() == Language::CSharp;
+        let result = match kind.out() {
+            Some(given) => self.out_of((member, &shown), &result, is_private, given)?,
+            None => result,
+        };
         let declared = match &found.result {
-            Given::Type(ty) if !args.is_empty() => Some((found.parameters.clone(), ty.clone())),
+            Given::Type(ty) if !args.is_empty() || kind.out().is_some() => {
+                Some((found.parameters.clone(), ty.clone()))
+            }
             _ => None,
         };
         let owner = match &ty.ty {
@@ -486,11 +494,38 @@ impl<'b> Binding<'b> {
             owner_is_interface: ty.is_interface,
             name: found.name.clone(),
             kind,
-            is_private: matches!(found.access, Access::Private | Access::Protected)
-                && self.binder.target.language() == Language::CSharp,
+            is_private,
             result,
             declared,
         })
+    }
+
+    /// What a link gives whose method gives it by `out`.
+    fn out_of(
+        &self,
+        (member, shown): (&MemberName, &str),
+        result: &Ty,
+        is_private: bool,
+        given: &Ty,
+    ) -> Result<Ty, Misfit> {
+        let (title, help) = match (is_private, result) {
+            (true, _) => (
+                format!(
+                    "`{member}` of {} gives by `out`, and is private",
+                    article(shown)
+                ),
+                "what asks for private members takes no `out`",
+            ),
+            (false, Ty::Prim(Prim::Bool)) => return Ok(given.clone()),
+            _ => (
+                format!(
+                    "`{member}` of {} does not say whether it gives something",
+                    article(shown)
+                ),
+                "`out` is for methods that return a `bool`",
+            ),
+        };
+        Err(self.complains(member.place.clone(), title, "for", Some(help.into())))
     }
 
     /// Why a link is none.
@@ -669,11 +704,23 @@ impl<'b> Binding<'b> {
                     },
                 ),
                 Word::Kept(place) => {
-                    let taken = self.taken.iter().position(|taken| taken == place)?;
-                    let (fit, _) = convert(hierarchy, &self.string(), to, &mut Vec::new()).ok()?;
+                    let taken = self.taken.iter().position(|(taken, _)| taken == place)?;
+                    let from = &self.taken[taken].1;
+                    let (fit, _) = convert(hierarchy, from, to, &mut Vec::new()).ok()?;
                     fits.push(fit);
                     all.push(Constant {
                         value: ConstantValue::Taken(taken as u16),
+                        boxed: None,
+                        to: to.clone(),
+                    });
+                    continue;
+                }
+                Word::Named(out) if out == OUT => {
+                    let is_last = all.len() + 1 == parameters.len();
+                    let inner = matches!(to, Ty::ByRef(_)) && is_last;
+                    fits.push(inner.then_some(Fit::Identity)?);
+                    all.push(Constant {
+                        value: ConstantValue::Out,
                         boxed: None,
                         to: to.clone(),
                     });

@@ -466,6 +466,12 @@ impl Matcher {
         })
     }
 
+    /// Whether some aspect sends contexts with requests.
+    pub fn sends(&self) -> bool {
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        own.any(OwnHooks::sends)
+    }
+
     /// Whether some aspect hands contexts over, or goes on in one that an object keeps.
     pub fn hands_over(&self) -> bool {
         let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());

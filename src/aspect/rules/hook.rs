@@ -129,6 +129,11 @@ impl HookOperand {
         all
     }
 
+    /// Whether it is this word by itself.
+    pub fn is_free(&self, free: &str) -> bool {
+        matches!(&self.word, Word::Named(name) if name == free)
+    }
+
     /// The calls of static methods in it.
     pub fn calls(&self) -> Vec<&HookCall> {
         let calls = self
@@ -300,6 +305,15 @@ pub fn parse_recorded(text: &str) -> Result<(Option<&str>, Recorded), PatternErr
 }
 
 impl Recorded {
+    /// Whether a link of it takes this word.
+    pub fn has_argument(&self, word: &str) -> bool {
+        let mut found = false;
+        for operand in self.clone().operands_mut() {
+            operand.each_argument(&mut |argument| found |= argument.is_free(word));
+        }
+        found
+    }
+
     /// The same, further behind in its text.
     fn shifted(mut self, by: usize) -> Recorded {
         let shift = |place: &mut Range<usize>| *place = place.start + by..place.end + by;
@@ -357,6 +371,9 @@ fn names_a_type(name: &str) -> bool {
 fn recorded(text: &str) -> Result<Recorded, PatternError> {
     value(Reader::new(text))
 }
+
+/// In the parentheses of a link: what the method gives by `out` is what the link gives (.NET).
+pub const OUT: &str = "out";
 
 /// Reads a value in which these are free words.
 pub fn parse_free(text: &str, free: &'static [&'static str]) -> Result<Recorded, PatternError> {
@@ -483,6 +500,7 @@ impl<'t> Reader<'t> {
             let is_text = self.rest().starts_with('\'');
             let word = match self.word() {
                 Ok(word) if word.is_constant() || self.is_free(&word) => word,
+                Ok(Word::Named(out)) if out == OUT => Word::Named(out),
                 Err(e) if is_text => return Err(e),
                 _ => {
                     return Err(wrong(
@@ -738,7 +756,7 @@ fn call(reader: &mut Reader<'_>) -> Result<HookCall, PatternError> {
     })
 }
 
-fn wrong(span: Range<usize>, message: &str, help: &str) -> PatternError {
+pub(super) fn wrong(span: Range<usize>, message: &str, help: &str) -> PatternError {
     PatternError {
         span,
         message: message.to_owned(),

@@ -28,7 +28,7 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 14] = [
+pub const PACKS: [(&str, &str); 15] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
@@ -44,6 +44,7 @@ pub const PACKS: [(&str, &str); 14] = [
         include_str!("../../../rules/requests-net.toml"),
     ),
     ("redis-net", include_str!("../../../rules/redis-net.toml")),
+    ("kafka-net", include_str!("../../../rules/kafka-net.toml")),
     ("logs-net", include_str!("../../../rules/logs-net.toml")),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),

@@ -161,8 +161,8 @@ pub struct Context {
     pub handover: Option<Handed>,
     /// What gives a header of the request that came in, by the free word `name`.
     pub extract: Option<OwnRecord>,
-    /// What sends a header with a request, by the free words `name` and `value`.
-    pub inject: Option<Inject>,
+    /// What sends a header with a request, in this order, by the free words of [`Inject`].
+    pub inject: Vec<Inject>,
     /// The object that keeps an open span behind the method's end.
     pub keep: Option<OwnRecord>,
     /// Whether it does, when the method ends.
@@ -185,6 +185,21 @@ pub enum Inject {
 }
 
 impl Inject {
+    /// The free word for a header's name.
+    pub const NAME: &'static str = "name";
+    /// That for what it says.
+    pub const VALUE: &'static str = "value";
+    /// That for what it says in UTF-8.
+    pub const BYTES: &'static str = "bytes";
+
+    /// Whether it takes this free word.
+    pub fn takes(&self, word: &str) -> bool {
+        match self {
+            Inject::Call(hook) => hook.call.operands.iter().any(|o| o.is_free(word)),
+            Inject::Chain(value) => value.value.has_argument(word),
+        }
+    }
+
     /// Where it stands in the file.
     pub fn place(&self) -> &Range<usize> {
         match self {
@@ -195,19 +210,19 @@ impl Inject {
 }
 
 impl Context {
-    fn sent_by_call(&self) -> Option<&OwnHook> {
-        match self.inject.as_ref()? {
+    fn sent_by_calls(&self) -> impl Iterator<Item = &OwnHook> {
+        self.inject.iter().filter_map(|inject| match inject {
             Inject::Call(hook) => Some(hook),
             Inject::Chain(_) => None,
-        }
+        })
     }
 
     /// What is asked for by chains.
     fn chains(&self) -> impl Iterator<Item = &OwnRecord> {
-        let sent = match &self.inject {
-            Some(Inject::Chain(value)) => Some(value),
-            _ => None,
-        };
+        let sent = self.inject.iter().filter_map(|inject| match inject {
+            Inject::Chain(value) => Some(value),
+            Inject::Call(_) => None,
+        });
         let kept = self.keep.iter().chain(&self.goes_on);
         let kept = kept.chain(&self.give).chain(&self.take);
         self.extract.iter().chain(sent).chain(kept)
@@ -271,6 +286,11 @@ impl OwnHooks {
         (self.context.as_ref()).is_some_and(|context| context.link.is_some())
     }
 
+    /// The current context is sent with a request.
+    pub fn sends(&self) -> bool {
+        (self.context.as_ref()).is_some_and(|context| !context.inject.is_empty())
+    }
+
     /// Something of texts is left out.
     pub fn holds(&self) -> bool {
         self.mask.is_some() || !self.messages
@@ -286,7 +306,8 @@ impl OwnHooks {
             && self.handed().is_none()
             && self.kept().is_none()
             && self.given().is_none()
-            && self.taken().is_none())
+            && self.taken().is_none()
+            && !self.sends())
     }
 
     /// Whether a hook changes what a method does, refuses it or takes its place: leaving a method out is a hole.
@@ -305,7 +326,7 @@ impl OwnHooks {
     pub fn calls_and_values(&self) -> impl Iterator<Item = (&HookCall, bool)> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.sent_by_call()));
+        let hooks = hooks.chain(self.context.iter().flat_map(|c| c.sent_by_calls()));
         let extracts = self.context.iter().flat_map(|c| c.chains());
         let values = self.record.iter().chain(&self.entry).chain(extracts);
         let values = values.filter_map(|record| match &record.value {
@@ -344,7 +365,7 @@ impl OwnHooks {
     pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
-        let hooks = hooks.chain(self.context.iter().filter_map(|c| c.sent_by_call()));
+        let hooks = hooks.chain(self.context.iter().flat_map(|c| c.sent_by_calls()));
         let extracts = self.context.iter().flat_map(|c| c.chains());
         let records = self.record.iter().chain(&self.entry).chain(extracts);
         (hooks.flat_map(|hook| &hook.call.operands))

@@ -1,5 +1,6 @@
 //! What is accepted, and what a wrong file is told.
 
+use super::model::Inject;
 use super::*;
 use crate::aspect::advice::Advice;
 use crate::switches::{Level, MOST_SAMPLED, Sampling};
@@ -72,7 +73,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, logs-jvm, requests-net, redis-net, logs-net, jdbc, adonet, httpclient, http-net"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, context, requests-jvm, logs-jvm, requests-net, redis-net, kafka-net, logs-net, jdbc, adonet, httpclient, http-net"
     );
 }
 
@@ -1980,7 +1981,46 @@ fn spans_and_contexts() {
         (&*handed.args, handed.all),
         (&[(1, false), (0, true)][..], true)
     );
-    assert!(client.context.as_ref().unwrap().inject.is_some());
+    assert_eq!(client.context.as_ref().unwrap().inject.len(), 1);
+}
+
+/// What sends a context needs no span, may be several calls, and knows `this.add(..)` from a static method.
+#[test]
+fn contexts_are_sent_without_a_span() {
+    let rules = Rules::parse(
+        "kafka.toml",
+        r#"
+            version = 1
+
+            [[aspect]]
+            match = { type = "Headers", method = "list" }
+            context = { inject = ["this.remove(name)", "this.add(name, bytes)", "acme.Seen.add(name, value)"] }
+        "#,
+    )
+    .unwrap();
+    let aspect = &rules.aspects[0];
+    let own = aspect.own.as_ref().unwrap();
+    assert!(aspect.span.is_none() && own.has_hooks() && own.sends());
+    let context = own.context.as_ref().unwrap();
+    let chains = (context.inject.iter()).map(|inject| matches!(inject, Inject::Chain(_)));
+    assert_eq!(chains.collect::<Vec<_>>(), [true, true, false]);
+    let taken = |word| context.inject.iter().filter(|i| i.takes(word)).count();
+    assert_eq!([taken("name"), taken("bytes"), taken("value")], [3, 1, 1]);
+    let parse = |inject: &str| {
+        let text = format!(
+            "version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\ncontext = {{ inject = {inject} }}"
+        );
+        Rules::parse("weave.toml", &text)
+            .map(drop)
+            .unwrap_err()
+            .to_string()
+    };
+    let wrong = parse(r#"["this.clear()", "this.add(name, bytes)"]"#);
+    assert!(
+        wrong.contains("nothing says which header is sent"),
+        "{wrong}"
+    );
+    assert!(parse(r#"["this.remove(name)"]"#).contains("or `name` and `bytes`"));
 }
 
 /// Sources of activities are asked for where the program begins.
@@ -2138,7 +2178,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
       --> weave.toml:34:61
        |
     34 | context = { extract = "acme.Carrier.get(arg(0))", inject = "acme.Carrier.set(arg(0), name)", handover = "this", tape = "result" }
-       |                                                             ^^^^^^^^^^^^^^^^ expected the words `name` and `value`
+       |                                                             ^^^^^^^^^^^^^^^^ expected the words `name` and `value`, or `name` and `bytes`
        |
        = help: `inject = "acme.Carrier.send(arg(0), name, value)"`
 
@@ -2178,7 +2218,7 @@ context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
       --> weave.toml:45:51
        |
     45 | context = { while = "arg(0).isAsync()", inject = "arg(0).setHeader(name, 3)" }
-       |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^ expected the words `name` and `value`
+       |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^ expected the words `name` and `value`, or `name` and `bytes`
        |
        = help: `inject = "acme.Carrier.send(arg(0), name, value)"`
     "#);

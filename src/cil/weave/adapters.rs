@@ -189,7 +189,7 @@ fn accessor(link: &Link, member: u32, imports: &Imports) -> Vec<u8> {
         true => code.load_argument(0),
         false => code.bytes(&[op::LDARGA_S as u8, 0]),
     }
-    put_member(link, member, imports, &mut code);
+    put_member(link, member, 0, imports, &mut code);
     code.op(op::RET);
     let max_stack = 2 + link.arguments().len() as u16;
     finished(&code, (max_stack, 0), &[])
@@ -305,7 +305,7 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
         code.op_u32(op::LEAVE, end.wrapping_sub(code.len() + LEAVE));
     };
     let mut from = &hook.parameters[0];
-    // The link at hand, and the local of a struct that one before it gives.
+    // The link at hand, and the next local of a struct that a link gives or of an `out`.
     let (mut place, mut local) = (0, 1);
     for step in made::chain(hook) {
         match step {
@@ -326,6 +326,7 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
             }
             Step::Box(_) => code.op_u32(op::BOX, tokens[place]),
             Step::Ask(link) => {
+                let out = local + u32::from(place > 0 && !from.is_reference());
                 match (from.is_reference() || link.kind == LinkKind::Cast, place) {
                     (true, _) => {}
                     (false, 0) if link.is_private => code.load_argument(0),
@@ -339,23 +340,32 @@ fn put_links(hook: &Hook, (tokens, imports): (&[u32], &Imports), end: u32, code:
                 match link.kind {
                     LinkKind::Cast => code.op_u32(op::ISINST, tokens[place]),
                     _ if link.is_private => code.op_u32(op::CALL, tokens[place]),
-                    _ => put_member(link, tokens[place], imports, code),
+                    _ => put_member(link, tokens[place], out, imports, code),
+                }
+                if link.kind.out().is_some() {
+                    code.op(op::POP);
+                    code.load_local(out);
                 }
             }
             _ => {}
         }
         if matches!(step, Step::Box(_) | Step::Ask(_)) {
+            let link = &hook.links[place];
             local += u32::from(place > 0 && !from.is_reference());
-            from = &hook.links[place].result;
+            local += u32::from(link.kind.out().is_some());
+            from = &link.result;
             place += 1;
         }
     }
 }
 
-/// Appends what a link asks the object or the address on the stack for.
-fn put_member(link: &Link, token: u32, imports: &Imports, code: &mut Code) {
+/// Appends what a link asks the object or the address on the stack for. What its method gives by `out` goes to the local `out`.
+fn put_member(link: &Link, token: u32, out: u32, imports: &Imports, code: &mut Code) {
     for constant in link.arguments() {
-        put_constant(constant, imports, code);
+        match constant.value {
+            ConstantValue::Out => code.load_local_address(out),
+            _ => put_constant(constant, imports, code),
+        }
     }
     if link.kind == LinkKind::Length {
         code.op(op::LDLEN);
@@ -376,7 +386,7 @@ fn put_constant(constant: &Constant, imports: &Imports, code: &mut Code) {
         ConstantValue::Text(text) => {
             code.op_u32(op::LDSTR, imports.text(text).expect("it was imported"));
         }
-        ConstantValue::Null => code.op(op::LDNULL),
+        ConstantValue::Null | ConstantValue::Out => code.op(op::LDNULL),
         ConstantValue::Taken(n) => code.load_argument(1 + u32::from(*n)),
         ConstantValue::Int(n) if is_wide => code.long((*n).into()),
         ConstantValue::Int(n) => code.int(*n),
@@ -484,12 +494,16 @@ fn body(
     Ok(finished(&code, (max_stack, locals), &clauses))
 }
 
-/// The locals of an adapter: the result, and structs that links are asked of. A token, or 0.
+/// The locals of an adapter: the result, structs that links are asked of, and what methods give by `out`. A token, or 0.
 fn kept(hook: &Hook, result: Option<&Ty>, importer: &mut Importer<'_, '_>) -> Result<u32> {
-    let links = hook.links.split_last().map_or(&[][..], |(_, links)| links);
-    let structs = links.iter().map(|link| &link.result);
-    let structs = structs.filter(|ty| !ty.is_reference());
-    let kept: Vec<&Ty> = result.into_iter().chain(structs).collect();
+    let mut kept: Vec<&Ty> = result.into_iter().collect();
+    for (place, link) in hook.links.iter().enumerate() {
+        let from = place
+            .checked_sub(1)
+            .map(|before| &hook.links[before].result);
+        kept.extend(from.filter(|ty| !ty.is_reference()));
+        kept.extend(link.kind.out().map(|_| &link.result));
+    }
     if kept.is_empty() {
         return Ok(0);
     }

@@ -364,7 +364,9 @@ impl Lowering<'_> {
                 registers::put_const_wide(code, register, i64::from(*n) as u64);
             }
             ConstantValue::Int(n) => registers::put_const(code, register, *n as u32),
-            ConstantValue::Null => registers::put_const(code, register, 0),
+            ConstantValue::Null | ConstantValue::Out => {
+                registers::put_const(code, register, 0);
+            }
         }
         match constant.boxed {
             Some(prim) => {

@@ -46,7 +46,11 @@ impl Binding<'_> {
             }
             Word::Line => given(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => given(Source::Id, Ty::Prim(Prim::I32)),
-            Word::Kept(place) => given(Source::State(*place), self.string()),
+            Word::Kept(place) => {
+                let kept = self.taken.iter().find(|(kept, _)| kept == place);
+                let ty = kept.map_or_else(|| self.string(), |(_, ty)| ty.clone());
+                given(Source::State(*place), ty)
+            }
             Word::Null => Ok(Meant::Nothing),
             Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) => {
                 Ok(Meant::Constant(operand.word.clone()))

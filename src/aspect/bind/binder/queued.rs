@@ -145,7 +145,7 @@ impl Binding<'_> {
             }
             let written = self.of_library(QUEUED, method, &place, meant.len());
             let call = binding.call_with(&written, &meant, keep)?;
-            came = kept_result(call, records, keep);
+            came = kept_result(call, &mut records.enter.made, keep);
         }
         Ok(came)
     }

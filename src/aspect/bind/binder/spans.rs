@@ -1,5 +1,6 @@
 //! Calls that can be switched or are spans: what stands for their pair of hooks.
 
+use super::record::Moment;
 use super::*;
 
 /// The rule of a span, and the aspects that meet its method.
@@ -116,7 +117,8 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         let SpanOf { rule, aspects } = span;
-        let came = self.extracted(aspects, records, keep)?;
+        let came = self.extracted(aspects, false, records, keep)?;
+        self.links_at_end(aspects, records, keep)?;
         let came = self.span_takes(came, aspects, records, keep)?;
         let decide = match self.binder.target.language() {
             Language::Java => "decide",
@@ -207,10 +209,11 @@ impl<'b> Binding<'b> {
         Ok(())
     }
 
-    /// What came in with a request: the hook library says which headers it asks for, and gets each.
+    /// What came in with a request: the hook library says which headers it asks for, and gets each. `at_end`: what is known then.
     pub(super) fn extracted(
         &mut self,
         aspects: &[Meets<'_>],
+        at_end: bool,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<Meant, Misfit> {
@@ -231,14 +234,27 @@ impl<'b> Binding<'b> {
         };
         let place = extract.span.clone();
         let mut binding = Binding::new(self.binder, self.subject, aspect, false);
+        let mut operands = extract.value.operands().iter();
+        let is_early = operands.all(|operand| binding.known_at(operand) == Moment::Start);
+        if is_early == at_end {
+            return Ok(Meant::Nothing);
+        }
+        if at_end {
+            binding.comes_at_end(&extract, self.follows)?;
+            binding.when = When::Exit;
+        }
+        let made = match at_end {
+            true => &mut records.exit.made,
+            false => &mut records.enter.made,
+        };
         let mut so_far = Meant::Nothing;
         for which in 0..HEADERS {
             let which = Meant::Constant(Word::Int(which));
             let asks = binding.of_library(SPANS, asks, &place, 1);
             let (call, name) = binding.kept_text(&asks, std::slice::from_ref(&which), keep)?;
-            records.enter.made.push(call);
+            made.push(call);
             let mut written = extract.clone();
-            binding.taken = vec![name];
+            binding.taken = vec![(name, self.string())];
             for operand in written.value.operands_mut() {
                 let word = Word::Kept(name);
                 replace(std::slice::from_mut(operand), "name", &word);
@@ -246,15 +262,62 @@ impl<'b> Binding<'b> {
                     replace(std::slice::from_mut(argument), "name", &word);
                 });
             }
-            let header = binding.evaluated(&written, &mut records.enter.made, keep)?;
+            let header = binding.evaluated(&written, made, keep)?;
             let came = binding.of_library(SPANS, came, &place, 3);
             let call = binding.call_with(&came, &[so_far, which, header], keep)?;
-            so_far = kept_result(call, records, keep);
+            so_far = kept_result(call, made, keep);
         }
         Ok(so_far)
     }
 
-    /// A call of the hook library that gives a text, and where that is kept.
+    /// Whether what comes in may be known when the method returns: then it is a link.
+    fn comes_at_end(&self, extract: &OwnRecord, follows: bool) -> Result<(), Misfit> {
+        let operands = extract.value.operands().iter();
+        let mut moments = operands.map(|operand| self.known_at(operand));
+        let is_dotnet = self.binder.target.language() == Language::CSharp;
+        let (title, help) = if !self.aspect.2.links() {
+            (
+                "the parent of a span is known when it begins",
+                "`link = true`: what a method returns can be a link",
+            )
+        } else if follows || self.subject.is_async && is_dotnet {
+            (
+                "what a task gives later brings no link",
+                "a rule for the method that gets it: `extract = \"arg(0)..\"`",
+            )
+        } else if moments.any(|moment| !matches!(moment, Moment::Start | Moment::Exit)) {
+            (
+                "what comes in is known when the method begins or returns",
+                "`arg(0)` or `result`",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(self.complains(extract.span.clone(), title.into(), "for", Some(help.into())))
+    }
+
+    /// What came in with what the method returns, as a link of its span.
+    fn links_at_end(
+        &mut self,
+        aspects: &[Meets<'_>],
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let came = self.extracted(aspects, true, records, keep)?;
+        if matches!(came, Meant::Nothing) {
+            return Ok(());
+        }
+        let method = match self.binder.target.language() {
+            Language::Java => "links",
+            Language::CSharp => "Links",
+        };
+        let written = self.of_library(SPANS, method, &(0..0), 3);
+        let call = self.call_with(&written, &[came, records.state(keep), id()], keep)?;
+        records.exit.values.push(call);
+        Ok(())
+    }
+
+    /// A call of the hook library, and where what it gives is kept.
     pub(super) fn kept_text(
         &mut self,
         written: &OwnHook,
@@ -262,66 +325,114 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<(Call, u16), Misfit> {
         let mut call = self.call_with(written, meant, keep)?;
-        let place = keep.state(self.string());
+        let place = keep.state(call.hook.result.clone());
         call.dest = Dest::State(place);
         Ok((call, place))
     }
 
-    /// What sends the context with a request, once it is known: the hook library says which headers.
+    /// What sends the current context with a request, behind what begins a span: the hook library says which headers.
     pub(super) fn injected(
         &mut self,
         aspects: &[Meets<'_>],
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
-        let of = |own: &OwnHooks| own.context.as_ref()?.inject.clone();
-        let all = aspects
-            .iter()
-            .filter_map(|&aspect| Some((aspect, of(aspect.2)?)));
-        let [sends, header] = match self.binder.target.language() {
-            Language::Java => ["sends", "header"],
-            Language::CSharp => ["Sends", "Header"],
-        };
-        for (aspect, inject) in all.collect::<Vec<_>>() {
+        for &aspect in aspects.iter().filter(|(.., own)| own.sends()) {
+            let injects = aspect.2.context.iter().flat_map(|c| &c.inject);
+            let injects: Vec<&Inject> = injects.collect();
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
             for which in 0..HEADERS {
-                let which = [Meant::Constant(Word::Int(which))];
-                let mut places = [0; 2];
-                for (place, method) in places.iter_mut().zip([sends, header]) {
-                    let written = binding.of_library(SPANS, method, inject.place(), 1);
-                    let (mut call, kept) = binding.kept_text(&written, &which, keep)?;
-                    call.role = Role::Switch;
-                    records.enter.sent.push(call);
-                    *place = kept;
-                }
-                let [name, value] = places.map(Word::Kept);
-                binding.taken = places.to_vec();
-                let call = match inject.clone() {
-                    Inject::Call(mut written) => {
-                        let operands = &mut written.call.operands;
-                        replace(operands, "name", &name);
-                        replace(operands, "value", &value);
-                        binding.hook(&written, 0, keep)?
-                    }
-                    Inject::Chain(mut written) => {
-                        binding.sends = true;
-                        for operand in written.value.operands_mut() {
-                            operand.each_argument(&mut |argument| {
-                                let argument = std::slice::from_mut(argument);
-                                replace(argument, "name", &name);
-                                replace(argument, "value", &value);
-                            });
-                        }
-                        let mut made = Vec::new();
-                        binding.evaluated(&written, &mut made, keep)?;
-                        records.enter.sent.append(&mut made);
-                        None
-                    }
-                };
-                records.enter.sent.append(&mut binding.chains);
-                records.enter.sent.extend(call);
+                let which = Meant::Constant(Word::Int(which));
+                binding.injected_header(&injects, which, &mut records.enter.sent, keep)?;
             }
         }
         Ok(())
+    }
+
+    /// One of the headers: what it says, then its name for each call. A chain's name is null where there is nothing to send, which ends it.
+    fn injected_header(
+        &mut self,
+        injects: &[&Inject],
+        which: Meant,
+        sent: &mut Vec<Call>,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let [sends, header, bytes] = match self.binder.target.language() {
+            Language::Java => ["sends", "header", "bytes"],
+            Language::CSharp => ["Sends", "Header", "Bytes"],
+        };
+        let mut says = Vec::new();
+        for (word, method) in [(Inject::VALUE, header), (Inject::BYTES, bytes)] {
+            let Some(inject) = injects.iter().find(|inject| inject.takes(word)) else {
+                continue;
+            };
+            let written = self.of_library(SPANS, method, inject.place(), 1);
+            let (place, ty) = self.sent_part(&written, std::slice::from_ref(&which), sent, keep)?;
+            says.push((word, place, ty));
+        }
+        for inject in injects {
+            let mut meant = vec![which.clone()];
+            if let (Inject::Chain(_), Some((_, place, ty))) = (inject, says.first()) {
+                meant.push(Meant::Value(Value {
+                    source: Source::State(*place),
+                    ty: ty.clone(),
+                }));
+            }
+            let written = self.of_library(SPANS, sends, inject.place(), meant.len());
+            let (place, ty) = self.sent_part(&written, &meant, sent, keep)?;
+            let mut words = says.clone();
+            words.insert(0, (Inject::NAME, place, ty));
+            let call = self.injects(inject, &words, keep)?;
+            sent.append(&mut self.chains);
+            sent.extend(call);
+        }
+        Ok(())
+    }
+
+    /// Something that the hook library says of a header, and where it is kept.
+    fn sent_part(
+        &mut self,
+        written: &OwnHook,
+        meant: &[Meant],
+        sent: &mut Vec<Call>,
+        keep: &mut Keep,
+    ) -> Result<(u16, Ty), Misfit> {
+        let (mut call, place) = self.kept_text(written, meant, keep)?;
+        let ty = call.hook.result.clone();
+        call.role = Role::Switch;
+        sent.push(call);
+        Ok((place, ty))
+    }
+
+    /// What a rule sends a header by, with what its free words stand for.
+    fn injects(
+        &mut self,
+        inject: &Inject,
+        words: &[(&str, u16, Ty)],
+        keep: &mut Keep,
+    ) -> Result<Option<Call>, Misfit> {
+        let places = words.iter().map(|(_, place, ty)| (*place, ty.clone()));
+        self.taken = places.collect();
+        let put = |operand: &mut HookOperand| {
+            for (free, place, _) in words {
+                replace(std::slice::from_mut(operand), free, &Word::Kept(*place));
+            }
+        };
+        match inject.clone() {
+            Inject::Call(mut written) => {
+                written.call.operands.iter_mut().for_each(put);
+                self.hook(&written, 0, keep)
+            }
+            Inject::Chain(mut written) => {
+                self.sends = true;
+                for operand in written.value.operands_mut() {
+                    operand.each_argument(&mut |argument| put(argument));
+                }
+                let mut made = Vec::new();
+                self.evaluated(&written, &mut made, keep)?;
+                self.chains = made;
+                Ok(None)
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What rules say of spans and of the context of requests: `span`, `context`, `entry`.
 
-use super::super::hook::{self, HookOperand, Recorded, Word};
+use super::super::hook::{self, Recorded, Word};
 use super::super::model::{
     Aspect, Context, Frame, Handed, Inject, LISTENER, OwnHook, OwnHooks, OwnRecord,
 };
@@ -53,26 +53,8 @@ const DONE: [&str; 2] = [
 ];
 
 /// The free words of `extract` and `inject`.
-const NAME: &str = "name";
-const VALUE: &str = "value";
-
-/// Whether one of the operands is this word.
-fn takes(operands: &[HookOperand], word: &str) -> bool {
-    let is_word =
-        |operand: &HookOperand| matches!(&operand.word, Word::Named(name) if name == word);
-    operands.iter().any(is_word)
-}
-
-/// Whether a link of a value takes this word.
-fn has_argument(value: &Recorded, word: &str) -> bool {
-    let mut found = false;
-    for operand in value.clone().operands_mut() {
-        operand.each_argument(&mut |argument| {
-            found |= takes(std::slice::from_ref(argument), word);
-        });
-    }
-    found
-}
+const NAME: &str = Inject::NAME;
+const INJECTED: [&str; 3] = [NAME, Inject::VALUE, Inject::BYTES];
 
 /// A rule of spans on the way, and the names of values in it with where they stand.
 #[derive(Default)]
@@ -345,7 +327,8 @@ impl<'t> Parser<'t> {
             );
         }
         if let Some(extract) = &context.extract
-            && !(takes(extract.value.operands(), NAME) || has_argument(&extract.value, NAME))
+            && !(extract.value.operands().iter().any(|o| o.is_free(NAME))
+                || extract.value.has_argument(NAME))
         {
             self.report_help(
                 extract.span.clone(),
@@ -354,17 +337,14 @@ impl<'t> Parser<'t> {
                 "`extract = \"acme.Carrier.header(arg(0), name)\"`",
             );
         }
-        let is_sent = |inject: &Inject, word: &str| match inject {
-            Inject::Call(hook) => takes(&hook.call.operands, word),
-            Inject::Chain(value) => has_argument(&value.value, word),
-        };
-        if let Some(inject) = &context.inject
-            && !(is_sent(inject, NAME) && is_sent(inject, VALUE))
-        {
+        let all = &context.inject;
+        let has_value = (all.iter()).any(|i| i.takes(Inject::VALUE) || i.takes(Inject::BYTES));
+        let nameless = all.iter().find(|inject| !inject.takes(NAME));
+        if let Some(inject) = nameless.or_else(|| all.last().filter(|_| !has_value)) {
             self.report_help(
                 inject.place().clone(),
                 "nothing says which header is sent",
-                "expected the words `name` and `value`",
+                "expected the words `name` and `value`, or `name` and `bytes`",
                 "`inject = \"acme.Carrier.send(arg(0), name, value)\"`",
             );
         }
@@ -469,10 +449,23 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn inject(&mut self, value: &Value<'t>) -> Option<Inject> {
+    fn inject(&mut self, value: &Value<'t>) -> Vec<Inject> {
         let texts = self.strings("inject", value);
-        let text = texts.first()?;
+        texts
+            .iter()
+            .filter_map(|text| self.injected(text))
+            .collect()
+    }
+
+    fn injected(&mut self, text: &Text<'_>) -> Option<Inject> {
+        // `this.add(name, value)`, or that of a parameter.
+        let is_value = |ty: &str| !ty.contains('.') && ty.starts_with(char::is_lowercase);
         let e = match hook::parse_hook(text.value) {
+            Ok(call) if is_value(&call.ty) => hook::wrong(
+                call.name,
+                "this is no static method",
+                "`arg(1).setHeader(name, value)`",
+            ),
             Ok(mut call) => {
                 let operands = self.operands(text, &mut call.operands);
                 return Some(Inject::Call(OwnHook {
@@ -484,7 +477,7 @@ impl<'t> Parser<'t> {
             }
             Err(e) => e,
         };
-        match hook::parse_free(text.value, &[NAME, VALUE]) {
+        match hook::parse_free(text.value, &INJECTED) {
             Ok(Recorded::Operand(operand))
                 if operand.members.last().is_some_and(|m| m.is_method()) =>
             {

@@ -67,6 +67,62 @@ namespace App
         }
     }
 
+    /// <summary>A message with headers in bytes; several may have one name.</summary>
+    public class Envelope
+    {
+        public readonly List<KeyValuePair<string, byte[]>> Headers = new List<KeyValuePair<string, byte[]>>();
+
+        public void Add(string name, byte[] value)
+        {
+            Headers.Add(new KeyValuePair<string, byte[]>(name, value));
+        }
+
+        public void Remove(string name)
+        {
+            Headers.RemoveAll(one => one.Key == name);
+        }
+
+        public bool TryHeader(string name, out byte[] value)
+        {
+            int at = Headers.FindIndex(one => one.Key == name);
+            value = at < 0 ? null : Headers[at].Value;
+            return at >= 0;
+        }
+
+        /// <summary>It goes out: whether no header is there twice.</summary>
+        public bool Packed()
+        {
+            return Headers.TrueForAll(one => Headers.FindAll(other => other.Key == one.Key).Count == 1);
+        }
+    }
+
+    /// <summary>What sends messages, and gets them.</summary>
+    public static class Post
+    {
+        private static Envelope box;
+
+        public static void Send(Envelope envelope)
+        {
+            Console.WriteLine("packed " + (envelope.Packed() && envelope.Packed()));
+            Put(envelope);
+        }
+
+        public static void Put(Envelope envelope)
+        {
+            box = envelope;
+        }
+
+        public static Envelope Poll()
+        {
+            return box;
+        }
+
+        public static void Open(Envelope envelope)
+        {
+            Handlers.Db.Query("SELECT opened");
+        }
+    }
+
     /// <summary>A client of another service.</summary>
     public class Client
     {
@@ -587,6 +643,10 @@ namespace App
             linked.SetHeader("traceparent", "00-" + trace + "-b7ad6b7169203333-00");
             linked.SetHeader("tracestate", "vendor=3");
             Queues.Receive(linked);
+            Post.Send(new Envelope());
+            Post.Open(Post.Poll());
+            Post.Put(new Envelope());
+            Post.Poll();
             foreach (string wrong in new[] { "", "00-" + trace, "00-" + trace.ToUpperInvariant() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
                 "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y" })
             {

@@ -360,6 +360,20 @@ public final class Hooks {
         }
     }
 
+    /** The headers that came in are a link of the span of this method, which ends. */
+    static void link(Object came, int id) {
+        try {
+            Parent parent = Propagators.SET.parent(came);
+            if (parent != null) {
+                Switch.LANES.lane().value(parent.link(), Format.STRING, Span.LINK | Span.AT_END, Span.LONGEST_LINK, null, id);
+            }
+        } catch (Throwable failure) {
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
     /** What a header says that is sent of a span, or null. */
     static String value(int which, Span span) {
         try {

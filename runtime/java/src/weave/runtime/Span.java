@@ -114,6 +114,8 @@ final class Span {
     /** The same: it is a link, as a {@code traceparent}, with {@code ;} and a {@code tracestate} behind it where there is one. */
     static final int LINK = 0xFFFE << 16;
     static final int LONGEST_LINK = 55 + 1 + LONGEST_STATE;
+    /** The flag of a value that is recorded at the end of its call. */
+    static final int AT_END = 1 << 10;
 
     /** The SPAN escape of the call that it is. */
     long[] begun() {

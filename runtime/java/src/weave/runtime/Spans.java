@@ -1,5 +1,7 @@
 package weave.runtime;
 
+import java.nio.charset.StandardCharsets;
+
 /**
  * The hooks of methods whose calls are spans, in place of {@link Hooks}: {@link #decide} in front of the call's values, {@link #begin} behind
  * them. A span is the context of all that runs below it, until it ends.
@@ -15,6 +17,8 @@ public final class Spans {
     static final int GOES_ON = 21;
     /** Such a call at its end, which is the span's as well: its values are recorded ({@link Switched#isRecorded}). */
     private static final int ENDS = 6;
+    /** No header that is heeded is longer: W3C's limit of a baggage. */
+    private static final int LONGEST_HEADER = 8192;
     /** A header's name where none is meant. */
     private static final String ANY = "traceparent";
 
@@ -100,6 +104,19 @@ public final class Spans {
         return value == null || !Hooks.on() ? before : Hooks.came(before, which, value);
     }
 
+    /** The same of a header in UTF-8. */
+    public static Object came(Object before, int which, byte[] value) {
+        boolean isText = value != null && value.length <= LONGEST_HEADER;
+        return isText ? came(before, which, new String(value, StandardCharsets.UTF_8)) : before;
+    }
+
+    /** What came in with what the method {@code id} returns is a link of its span, in front of its end. */
+    public static void links(Object came, int state, int id) {
+        if (came != null && state == Switched.RECORDED) {
+            Hooks.link(came, id);
+        }
+    }
+
     /** The name of a header that goes out with a request to another service. */
     public static String sends(int which) {
         String name = Hooks.on() ? Hooks.sent(which) : null;
@@ -110,6 +127,17 @@ public final class Spans {
     public static String header(int which) {
         Span span = Hooks.context();
         return span == null ? null : Hooks.value(which, span);
+    }
+
+    /** The name of such a header; null where there is nothing to send. */
+    public static String sends(int which, Object value) {
+        return value == null ? null : sends(which);
+    }
+
+    /** What it says, in UTF-8; null where there is nothing to send. */
+    public static byte[] bytes(int which) {
+        String text = header(which);
+        return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
     }
 
     /** The id of the current trace in hexadecimal digits, or null. */

@@ -3,6 +3,7 @@ package app;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Timer;
@@ -24,6 +25,56 @@ public final class Requests {
     static final ExecutorService POOL = Executors.newFixedThreadPool(2);
     static final ForkJoinPool FORKS = new ForkJoinPool(2);
     static final Server SERVER = new Server();
+
+    /** A message with headers in bytes; several may have one name. */
+    public static final class Envelope {
+        final List<String> names = new ArrayList<String>();
+        final List<byte[]> values = new ArrayList<byte[]>();
+
+        public void add(String name, byte[] value) {
+            names.add(name);
+            values.add(value);
+        }
+
+        public void remove(String name) {
+            for (int at = names.indexOf(name); at >= 0; at = names.indexOf(name)) {
+                names.remove(at);
+                values.remove(at);
+            }
+        }
+
+        public byte[] header(String name) {
+            int at = names.indexOf(name);
+            return at < 0 ? null : values.get(at);
+        }
+
+        /** It goes out: whether no header is there twice. */
+        public boolean packed() {
+            return new HashSet<String>(names).size() == names.size();
+        }
+    }
+
+    /** What sends messages, and gets them. */
+    public static final class Post {
+        private static Envelope box;
+
+        static void send(Envelope envelope) {
+            System.out.println("packed " + (envelope.packed() && envelope.packed()));
+            put(envelope);
+        }
+
+        static void put(Envelope envelope) {
+            box = envelope;
+        }
+
+        static Envelope poll() {
+            return box;
+        }
+
+        static void open(Envelope envelope) {
+            Handlers.DB.query("SELECT opened");
+        }
+    }
 
     /** A request as a server has it. */
     public static final class Request {
@@ -511,6 +562,10 @@ public final class Requests {
         linked.setHeader("traceparent", "00-" + trace + "-b7ad6b7169203333-00");
         linked.setHeader("tracestate", "vendor=3");
         Queues.receive(linked);
+        Post.send(new Envelope());
+        Post.open(Post.poll());
+        Post.put(new Envelope());
+        Post.poll();
         for (String wrong : new String[] {"", "00-" + trace, "00-" + trace.toUpperCase() + "-b7ad6b7169203331-01", "ff-" + trace + "-b7ad6b7169203331-01",
             "00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-" + trace + "-0000000000000000-01", "00-" + trace + "-b7ad6b7169203331-01\r\nX: y"}) {
             ask("/plain/wrong", "traceparent", wrong, "tracestate", "vendor=2");
