@@ -1767,16 +1767,16 @@ fn points_are_of_one_kind_and_have_what_that_has() {
     let after = "after = \"a.B.c()\"";
     let replace = "replace = \"a.B.c()\"";
     for (at, rest, said) in [
-        ("line = 1", after, "nothing comes behind a point of `line`"),
+        ("line = 1", after, "a hook cannot run after a point of `line`"),
         (
             "catch = \"A\"",
             after,
-            "nothing comes behind a point of `catch`",
+            "a hook cannot run after a point of `catch`",
         ),
         (
             "monitor-exit = true",
             replace,
-            "nothing takes the place of a point of `monitor-exit`",
+            "a hook cannot replace a point of `monitor-exit`",
         ),
         ("line = 1", "", "nothing is to be done at these points"),
         ("line = 1", "advice = \"enter\"", "`advice` is about calls"),
