@@ -12,7 +12,7 @@ namespace Weave.MSBuild
     /// </summary>
     public sealed class WeaveIdle : ITask
     {
-        /// <summary>A line of a list: used or idle, file, line, column, what to say.</summary>
+        /// <summary>A line of a list: used, idle or own, file, line, column, what to say.</summary>
         const int Fields = 5;
 
         public IBuildEngine BuildEngine { get; set; }
@@ -72,7 +72,7 @@ namespace Weave.MSBuild
                     if (!Has(used, place))
                         used.Add(place);
                 }
-                else if (!quiet && !Has(idle, place))
+                else if (Same(parts[0], "idle") && !quiet && !Has(idle, place))
                 {
                     idle.Add(place);
                     told.Add(parts);

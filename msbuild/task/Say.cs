@@ -19,11 +19,21 @@ namespace Weave.MSBuild
         /// <summary>What the program wrote; a file that is not there says nothing.</summary>
         public string[] Files { get; set; }
 
+        /// <summary>
+        /// What `--idle-list` wrote in the weaves of this project's code and of its packages: an aspect that one of them used is not idle.
+        /// </summary>
+        public string[] Lists { get; set; }
+
+        /// <summary>The places of aspects that need no warning (any more).</summary>
+        string[] known = new string[0];
+
         /// <summary>How the program ended; empty where it did not run.</summary>
         public string ExitCode { get; set; }
 
         public bool Execute()
         {
+            foreach (string list in Lists ?? new string[0])
+                ReadUsed(list);
             bool failed = false;
             string rest = "";
             foreach (string file in Files ?? new string[0])
@@ -71,6 +81,8 @@ namespace Weave.MSBuild
                 if (comma > 0 && Number(inner.Substring(0, comma), out row) && Number(inner.Substring(comma + 1), out column))
                     place = place.Substring(0, open);
             }
+            if (Lists != null && Same(name, "WV0120") && IsKnown(place, row, column))
+                return true;
             if (Same(kind, "error"))
                 BuildEngine.LogErrorEvent(new BuildErrorEventArgs(null, name, place, row, column, 0, 0, text, null, "weave"));
             else if (Same(kind, "warning"))
@@ -78,6 +90,41 @@ namespace Weave.MSBuild
             else if (!Same(ExitCode ?? "", ""))
                 BuildEngine.LogMessageEvent(new BuildMessageEventArgs(string.Concat("weave: ", text), null, "weave", MessageImportance.High));
             return true;
+        }
+
+        void ReadUsed(string list)
+        {
+            if (!File.Exists(list))
+                return;
+            foreach (string line in File.ReadAllLines(list))
+            {
+                string[] parts = line.Split('\t');
+                if (parts.Length > 3 && Same(parts[0], "own"))
+                    Know(string.Concat(parts[1], "\t", parts[2], string.Concat("\t", parts[3])));
+            }
+        }
+
+        /// <summary>Whether such a warning is needless: the aspect is used elsewhere, or was warned of.</summary>
+        bool IsKnown(string file, int row, int column)
+        {
+            string at = string.Concat(file, "\t", row.ToString(CultureInfo.InvariantCulture),
+                string.Concat("\t", column.ToString(CultureInfo.InvariantCulture)));
+            foreach (string one in known)
+            {
+                if (Same(one, at))
+                    return true;
+            }
+            Know(at);
+            return false;
+        }
+
+        void Know(string at)
+        {
+            string[] more = new string[known.Length + 1];
+            for (int i = 0; i < known.Length; i++)
+                more[i] = known[i];
+            more[known.Length] = at;
+            known = more;
         }
 
         static bool Same(string a, string b)

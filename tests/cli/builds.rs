@@ -802,4 +802,11 @@ fn a_list_says_which_shared_aspects_were_used() {
     let expected =
         format!("used\t{team}\t2\t1\t\nidle\t{team}\t5\t1\taspect `idle` matched no method\n");
     assert_eq!(String::from_utf8(world.read("list")).unwrap(), expected);
+    let used = own.replace("nowhere.*", "com.acme.*");
+    world.write("app/weave.toml", &used);
+    world.wove(&[&rules, &list[..]].concat());
+    let own = "own\tapp/weave.toml\t3\t1\t\n";
+    let read = String::from_utf8(world.read("list")).unwrap();
+    assert_eq!(read.len(), expected.len() + own.len());
+    assert!(read.contains(own), "{read}");
 }

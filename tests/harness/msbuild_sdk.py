@@ -527,6 +527,11 @@ def uses_packages(shop, json, more=""):
     return shop.app(reference(JSON, json) + HUMANIZER + more, properties, USES)
 
 
+#: One aspect that only the project has, one that only a package has, and one that nothing has.
+PARTS = "".join(f"""[[aspect]]\nname = "{name}"\nmatch = {{ type = "{name}" }}\n"""
+                for name in ("Shop.Program", "Newtonsoft.Json.JsonConvert", "Shop.Nowhere"))
+
+
 def packages_change(score, folder):
     """WeaveReferences, and another, an added and a removed package."""
     shop = Shop(score, folder)
@@ -566,6 +571,11 @@ def packages_change(score, folder):
     shop.run("build", app, "-p:WeaveEnabled=false")
     _, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
     shop.check("off: the packages' own", shop.status == 0 and not told and not shop.woven(out / "Newtonsoft.Json.dll"))
+    write(app.parent / "weave.toml", "version = 1\n" + PARTS)
+    shop.run("build", app)
+    idle = {line.strip() for line in shop.built.splitlines() if "WV0120" in line}
+    shop.check("an aspect is idle if neither the project nor a package has it", shop.status == 0 and len(idle) == 1
+               and "Shop.Nowhere" in idle.pop())
 
 
 def packages_form(name):

@@ -1767,7 +1767,11 @@ fn points_are_of_one_kind_and_have_what_that_has() {
     let after = "after = \"a.B.c()\"";
     let replace = "replace = \"a.B.c()\"";
     for (at, rest, said) in [
-        ("line = 1", after, "a hook cannot run after a point of `line`"),
+        (
+            "line = 1",
+            after,
+            "a hook cannot run after a point of `line`",
+        ),
         (
             "catch = \"A\"",
             after,

@@ -43,7 +43,7 @@ fn shown(steps: &[Step<'_>]) -> String {
 #[test]
 fn an_adapter_falls_back_wherever_its_hook_gives_nothing() {
     let text = Ty::class("java/lang/String");
-    let hook = hook(&[text.clone()], &Ty::Void, vec![]);
+    let hook = hook(std::slice::from_ref(&text), &Ty::Void, vec![]);
     let of = |guard, recursion, change| {
         let it = Adapter {
             class: Arc::from("weave/hooks/a"),
@@ -85,7 +85,7 @@ fn a_chain_looks_at_each_object_before_it_asks_it() {
     let (number, object) = (Ty::Prim(Prim::I32), Ty::class("java/lang/Object"));
     let method = || LinkKind::Method(Box::default());
     let hook = hook(
-        &[object.clone()],
+        std::slice::from_ref(&object),
         &object,
         vec![
             link(&file, "cast", LinkKind::Cast, &file),
