@@ -37,7 +37,7 @@ pub mod aspect {
 }
 
 pub mod cil {
-    pub use crate::cil::{Image, library_types, scan, weave};
+    pub use crate::cil::{Assembly, Image, library_types, scan, weave};
     pub mod pdb {
         pub use crate::cil::pdb::{Pdb, Source};
     }
