@@ -10,7 +10,7 @@
     tests/run.py --without NAME  all but this test or step, again for more
     tests/run.py --failed        those that did not pass the last time
     tests/run.py --list          the tests: step, name, usual seconds, what they need; runs nothing
-    tests/run.py --jobs N        so many at a time (one more than cores: a test waits now and then)
+    tests/run.py --jobs N        so many at a time (two more than cores: most tests wait now and then)
 
 A test that needs the release build gets it built first; WEAVE names another program. Logs are in .cache/logs.
 """
@@ -176,7 +176,7 @@ def arguments():
     parse.add_argument("--without", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS)
     parse.add_argument("--failed", action="store_true", help=argparse.SUPPRESS)
     parse.add_argument("--list", action="store_true", help=argparse.SUPPRESS)
-    parse.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1, metavar="N", help=argparse.SUPPRESS)
+    parse.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 2, metavar="N", help=argparse.SUPPRESS)
     args = parse.parse_args()
     known = {test.name for test in TESTS} | {test.step for test in TESTS}
     for name in args.only + args.without:

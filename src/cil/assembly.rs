@@ -17,7 +17,7 @@ use crate::cil::symbols::{SymbolNames, SymbolNumbers};
 use crate::cil::warning::Warning;
 use crate::cil::weave::inlining;
 use crate::cil::weave::join::{Joined, Joiner};
-use crate::cil::weave::part::{Part, Scratch, Weaver};
+use crate::cil::weave::part::{Assembly, Part, Scratch, Weaver};
 use crate::cil::weave::points;
 use crate::cil::weave::redirects::Redirects;
 use crate::cil::write::image::{self, Edits, Metadata, Rest, Written};
@@ -25,14 +25,6 @@ use crate::error::Result;
 use crate::in_order::InOrder;
 use crate::signing::strong_name::StrongNameKey;
 use std::sync::{Arc, Mutex};
-
-/// An assembly that is woven.
-#[derive(Clone, Copy)]
-pub struct Assembly<'i, 'a> {
-    pub image: &'i Image<'a>,
-    /// Its debugging information.
-    pub source: &'i pdb::Source<'i>,
-}
 
 /// How a weave is cut, and what runs its parts.
 #[derive(Clone, Copy)]

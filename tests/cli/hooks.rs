@@ -915,7 +915,7 @@ fn what_a_class_of_the_platform_is_below_keeps_no_call() {
     assert_eq!(told.status, 1, "{}", told.err);
     assert!(
         told.err
-            .contains("in Main$Numbers.get(int) a call of what is not public"),
+            .contains("in Main$Numbers.get(int) a call of a member that is not public"),
         "{}",
         told.err
     );
@@ -1072,13 +1072,13 @@ fn what_is_said_in_vain_is_told() {
         "match = { type = \"Main.Account\", kind = \"constructor\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"",
     );
     assert!(
-        around.contains("`proceed?` passes over every method that it takes"),
+        around.contains("`proceed?` skips every method that it matches"),
         "{around}"
     );
     let some = told(
         "match = { type = \"Main.Account\", min-size = 0 }\naround = \"Main.H.around(proceed?)\"",
     );
-    assert!(!some.contains("passes over"), "{some}");
+    assert!(!some.contains("skips every"), "{some}");
     // A type that gives values is woven but for what gives them; one that has hooks is not, and that is told.
     let all = "match = { type = \"Main.*\", min-size = 0 }\n";
     let values = told(&format!("{all}record = [\"user = Main.Session.user()\"]"));

@@ -316,7 +316,7 @@ fn a_class_that_is_defined_hidden_does_not_name_itself() {
         rules(&world, lines);
         let told = world.wove(&["app.jar", "out.jar", "-v"]);
         assert_eq!(printed(&world, "out.jar"), "7 10\n", "{lines}");
-        let why = "its class may be defined hidden";
+        let why = "the program may define its class as a hidden class";
         let said = told.out.contains(why) || told.err.contains(why);
         assert_eq!(said, leaves, "{lines}: {told:?}");
     }

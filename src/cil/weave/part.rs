@@ -7,7 +7,6 @@ use crate::aspect::bind::call::{Bound, Operand, Role, Source};
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
-use crate::cil::assembly::Assembly;
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
@@ -134,6 +133,14 @@ impl rewrite::Signatures for PartSignatures<'_> {
         }
         Ok(token(table::STAND_ALONE_SIG, row))
     }
+}
+
+/// An assembly that is woven.
+#[derive(Clone, Copy)]
+pub struct Assembly<'i, 'a> {
+    pub image: &'i Image<'a>,
+    /// Its debugging information.
+    pub source: &'i pdb::Source<'i>,
 }
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
