@@ -176,7 +176,7 @@ def points_dotnet(score, folder):
         done = run([weave_binary(), "--rules", folder / "refused.toml", folder / "plain/app.exe", folder / "refused.exe"], check=False)
         score.check(f"points of .NET: {why}", done.returncode != 0 and why in done.stderr and "refused.toml:" in done.stderr, done.stderr[-500:])
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", folder / "plain/app.exe"]).stdout
-    reasons = ("a type parameter decides", "a point of a struct", "a field whose address is taken", "a final field is set")
+    reasons = ("depends on a type parameter", "its value is a struct", "a field whose address is taken", "only its own class may set a final field")
     score.check("points of .NET: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
 
 
