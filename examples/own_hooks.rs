@@ -20,10 +20,7 @@ fn one(from: &Path, to: &Path) -> Result<String, Box<dyn std::error::Error>> {
     scan(&image, &mut planner)?;
     let beside = std::fs::read(from.with_extension("pdb")).ok();
     let source = pdb::Source::of(&image, beside.as_deref());
-    let assembly = cil::Assembly {
-        image: &image,
-        source: &source,
-    };
+    let assembly = cil::Assembly::of(&image, &source);
     let (woven, types) = cil::weave(assembly, planner.plan, None, 1024)?;
     let mut left: BTreeMap<&str, u32> = BTreeMap::new();
     for skipped in types.iter().flat_map(|ty| &ty.left) {

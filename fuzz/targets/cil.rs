@@ -30,15 +30,7 @@ pub fn run(bytes: &[u8]) {
 /// Weaves a plan into at most so many bytes.
 fn check(image: &Image<'_>, plan: Plan, most: usize) {
     let source = Source::of(image, None);
-    let Ok((woven, _)) = weave(
-        Assembly {
-            image,
-            source: &source,
-        },
-        plan,
-        None,
-        usize::MAX,
-    ) else {
+    let Ok((woven, _)) = weave(Assembly::of(image, &source), plan, None, usize::MAX) else {
         return;
     };
     if woven.is_empty() {

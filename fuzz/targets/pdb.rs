@@ -24,10 +24,7 @@ pub fn run(bytes: &[u8]) {
     let source = Source::of(&image, Some(&bytes));
     let plan = everything.plan();
     let (woven, _) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
+        Assembly::of(&image, &source),
         plan.methods,
         None,
         usize::MAX,

@@ -560,25 +560,13 @@ impl Source {
     }
 
     fn put(&self, at: usize, value: u64) -> Result<()> {
-        consumer::put(
-            TraceFile {
-                file: &self.file,
-                path: &self.path,
-            },
-            at,
-            value,
-        )
+        consumer::put(TraceFile::of(&self.file, &self.path), at, value)
     }
 
     /// Whether the process that writes the trace has ended.
     fn is_gone(&mut self) -> bool {
-        self.writer.is_gone(
-            TraceFile {
-                file: &self.file,
-                path: &self.path,
-            },
-            &self.header,
-        )
+        self.writer
+            .is_gone(TraceFile::of(&self.file, &self.path), &self.header)
     }
 
     /// Takes out what is full; of a process that has ended also what is not.
@@ -590,18 +578,9 @@ impl Source {
         packers: &mut VecDeque<Packer>,
     ) -> Result<Turn> {
         let failed = |e| Error::io("read", &self.path, e);
-        consumer::beat(
-            TraceFile {
-                file: &self.file,
-                path: &self.path,
-            },
-            &mut self.header,
-        )?;
+        consumer::beat(TraceFile::of(&self.file, &self.path), &mut self.header)?;
         let head = consumer::refresh(
-            TraceFile {
-                file: &self.file,
-                path: &self.path,
-            },
+            TraceFile::of(&self.file, &self.path),
             &mut self.header,
             true,
         )?;

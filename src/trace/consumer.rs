@@ -23,8 +23,14 @@ pub(super) struct Writer {
 /// The open file of a trace, and where it lies.
 #[derive(Clone, Copy)]
 pub(super) struct TraceFile<'t> {
-    pub(super) file: &'t File,
-    pub(super) path: &'t Path,
+    file: &'t File,
+    path: &'t Path,
+}
+
+impl<'t> TraceFile<'t> {
+    pub(super) fn of(file: &'t File, path: &'t Path) -> TraceFile<'t> {
+        TraceFile { file, path }
+    }
 }
 
 impl Writer {

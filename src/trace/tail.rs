@@ -358,25 +358,12 @@ impl Tail {
     }
 
     fn put(&self, at: usize, value: u64) -> Result<()> {
-        consumer::put(
-            TraceFile {
-                file: &self.file,
-                path: &self.path,
-            },
-            at,
-            value,
-        )
+        consumer::put(TraceFile::of(&self.file, &self.path), at, value)
     }
 
     fn beat(&mut self) -> Result<()> {
         match self.consumes {
-            true => consumer::beat(
-                TraceFile {
-                    file: &self.file,
-                    path: &self.path,
-                },
-                &mut self.header,
-            ),
+            true => consumer::beat(TraceFile::of(&self.file, &self.path), &mut self.header),
             false => Ok(()),
         }
     }
@@ -384,20 +371,11 @@ impl Tail {
     /// Whether the trace is whole: its process has said so, or is gone.
     fn is_whole(&mut self) -> bool {
         self.header.flags & FLAG_ORDERLY != 0
-            || (self.writer).is_gone(
-                TraceFile {
-                    file: &self.file,
-                    path: &self.path,
-                },
-                &self.header,
-            )
+            || (self.writer).is_gone(TraceFile::of(&self.file, &self.path), &self.header)
     }
 
     fn begin_look(&mut self) -> Result<()> {
-        let trace = TraceFile {
-            file: &self.file,
-            path: &self.path,
-        };
+        let trace = TraceFile::of(&self.file, &self.path);
         consumer::refresh(trace, &mut self.header, self.consumes)?;
         // Asked before the look, so that it sees all that was written.
         self.is_last = self.is_whole();

@@ -143,6 +143,13 @@ pub struct Assembly<'i, 'a> {
     pub source: &'i pdb::Source<'i>,
 }
 
+impl<'i, 'a> Assembly<'i, 'a> {
+    /// An image with its debugging information.
+    pub fn of(image: &'i Image<'a>, source: &'i pdb::Source<'i>) -> Assembly<'i, 'a> {
+        Assembly { image, source }
+    }
+}
+
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Prepares a weave. With `numbers`, [`WovenType::numbered`] lists the methods, and [`Weaver::symbol_names`] has their
     /// names.

@@ -452,10 +452,7 @@ impl<'i, 'a> File<'i, 'a> {
             methods.redirects.clear();
         }
         add_points(&mut methods, &plan);
-        let assembly = cil::Assembly {
-            image,
-            source: &self.pdb,
-        };
+        let assembly = cil::Assembly::of(image, &self.pdb);
         let (woven, parts) = cil::weave_on(assembly, methods, key, &recorder, &run)?;
         let mut records = Records::default();
         for part in parts {
@@ -484,10 +481,7 @@ impl<'i, 'a> File<'i, 'a> {
             return Ok(None);
         }
         let image = self.source.image;
-        let assembly = cil::Assembly {
-            image,
-            source: &self.pdb,
-        };
+        let assembly = cil::Assembly::of(image, &self.pdb);
         let made = cil::redirect(assembly, methods, &plan.calls)?;
         plan.leave_calls(&made.left, |ty, index| {
             let (name, descriptor) = image.describe(ty, index)?;

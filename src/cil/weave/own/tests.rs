@@ -168,16 +168,7 @@ fn woven(
     };
     scan(&image, &mut planner).unwrap();
     let source = Debugging::of(&image, pdb);
-    let (woven, types) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
-        planner.plan,
-        None,
-        methods,
-    )
-    .unwrap();
+    let (woven, types) = weave(Assembly::of(&image, &source), planner.plan, None, methods).unwrap();
     let left = types.into_iter().flat_map(|ty| ty.left);
     let left = left.map(|left| (left.method, left.reason)).collect();
     (whole(woven.write(Arc::default()).unwrap()).unwrap(), left)

@@ -43,10 +43,7 @@ fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Wh
     let plan = plan(&image);
     let source = Source::of(&image, pdb);
     let (woven, types) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
+        Assembly::of(&image, &source),
         plan.methods,
         None,
         usize::MAX,
@@ -153,16 +150,7 @@ fn calls_that_can_be_switched_say_so_where_they_begin() {
         ..Methods::default()
     };
     let source = Source::of(&image, None);
-    let (woven, types) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
-        methods,
-        None,
-        usize::MAX,
-    )
-    .unwrap();
+    let (woven, types) = weave(Assembly::of(&image, &source), methods, None, usize::MAX).unwrap();
     // What has no machine runs in no pieces.
     let left = types.iter().flat_map(|ty| &ty.left);
     let mut left: Vec<_> = left
@@ -357,10 +345,7 @@ fn parts_come_out_as_if_one_had_woven_all() {
         let source = Source::of(&image, pdb);
         let of = |methods| {
             let (woven, types) = weave(
-                Assembly {
-                    image: &image,
-                    source: &source,
-                },
+                Assembly::of(&image, &source),
                 plan.methods.clone(),
                 None,
                 methods,
@@ -403,10 +388,7 @@ fn outcomes(bytes: &[u8]) -> (Vec<String>, Vec<(String, Reason)>, Whole) {
     let plan = plan(&image);
     let source = Source::of(&image, None);
     let (woven, types) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
+        Assembly::of(&image, &source),
         plan.methods,
         None,
         usize::MAX,
@@ -496,7 +478,7 @@ proptest! {
         let image = Image::parse(DEBUG).unwrap();
         let plan = plan(&image);
         let source = Source::of(&image, Some(&pdb));
-        let (woven, _) = weave(Assembly { image: &image, source: &source }, plan.methods, None, usize::MAX).unwrap();
+        let (woven, _) = weave(Assembly::of(&image, &source), plan.methods, None, usize::MAX).unwrap();
         if let Ok(written) = woven.write(Arc::default()) {
             let written = whole(written).unwrap();
             let image = Image::parse(&written.image).unwrap();

@@ -31,10 +31,7 @@ fn woven(bytes: &[u8], every: u32, symbols: Option<&[u8]>, key: Option<&[u8]>) -
     let source = Source::of(&image, None);
     let key = key.map(|key| StrongNameKey::parse(key).unwrap());
     let (woven, _) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
+        Assembly::of(&image, &source),
         plan.methods,
         key.as_ref(),
         usize::MAX,
@@ -275,10 +272,7 @@ fn what_a_section_does_not_hold_is_no_room() {
     let plan = plan(&image, 1).unwrap();
     let source = Source::of(&image, None);
     let (woven, _) = weave(
-        Assembly {
-            image: &image,
-            source: &source,
-        },
+        Assembly::of(&image, &source),
         plan.methods,
         None,
         usize::MAX,

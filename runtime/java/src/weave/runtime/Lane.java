@@ -1039,35 +1039,30 @@ final class Lane extends Cursor {
         }
     }
 
-    /** An object as a text. What is woven is not recorded meanwhile: it may be the platform's collection that is asked. */
+    /** An object as a text. */
     private String shown(Object v, int limit, boolean hides) {
-        int stop = end;
-        long[] counted = cells;
-        busy = true;
-        end = 0;
-        cells = Tally.EMPTY;
-        try {
-            return Texts.of(v, limit, hides);
-        } finally {
-            cells = counted;
-            end = stop;
-            busy = false;
-        }
+        return unrecorded(v, limit, hides, false);
     }
 
-    /** What an object says of itself; null if it throws. What is woven is not recorded meanwhile. */
+    /** What an object says of itself; null if it throws. */
     private String said(Object v) {
-        int stop = end;
-        long[] counted = cells;
-        busy = true;
-        end = 0;
-        cells = Tally.EMPTY;
         try {
-            String text = v.toString();
-            return text == null ? "null" : text;
+            return unrecorded(v, 0, false, true);
         } catch (Throwable failure) {
             Host.pass(failure);
             return null;
+        }
+    }
+
+    /** One of these. What is woven is not recorded meanwhile: it may be the platform's collection that is asked. */
+    private String unrecorded(Object v, int limit, boolean hides, boolean says) {
+        int stop = end;
+        long[] counted = cells;
+        busy = true;
+        end = 0;
+        cells = Tally.EMPTY;
+        try {
+            return says ? String.valueOf(v.toString()) : Texts.of(v, limit, hides);
         } finally {
             cells = counted;
             end = stop;
