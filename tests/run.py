@@ -75,11 +75,14 @@ class Test:
 #: How HotSpot runs long programs in all runs but --full: it links and verifies the same, and does not compile a second time.
 QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
-
+#: Each test on one of the hosts in turns.
+TURNS = {"WEAVE_IN_TURNS": "1"}
+#: Java programs on the newest JDK alone.
+NEWEST = {"WEAVE_JUDGES": "newest"}
 #: `weave report` reads large traces, and not the reader in Python.
 LARGE = {"WEAVE_MOST_BYTES": str(64 << 20)}
 #: And on the newest JDK alone.
-BRIEF = {**QUICK, **LARGE, "WEAVE_JUDGES": "newest"}
+BRIEF = {**QUICK, **LARGE, **NEWEST}
 
 
 def script(name, step, seconds, arguments="", needs=(), **more):
@@ -102,8 +105,8 @@ TESTS = [
     Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 150, ("cargo", "cc", "java", "setup", "tests"), ("tests",),
          beside={"elsewhere": {"WEAVE_WITHOUT": "cli"}}),
     Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 174, ("setup", "tests", "jdks")),
-    Test("java", "runtime", "runtime/java/test.sh", 252, ("release", "setup", "jdks"), brief={"WEAVE_SECONDS": "1", "WEAVE_SWITCHES": "40"}),
-    Test("net", "runtime", "runtime/dotnet/test.sh", 173, ("release", "setup"), brief={"WEAVE_HOSTS": "mono net8", "WEAVE_SWITCHES": "100"}),
+    Test("java", "runtime", "runtime/java/test.sh", 252, ("release", "setup", "jdks"), brief={**TURNS, "WEAVE_SECONDS": "1", "WEAVE_SWITCHES": "40"}),
+    Test("net", "runtime", "runtime/dotnet/test.sh", 173, ("release", "setup"), brief={**TURNS, "WEAVE_HOSTS": "mono net8", "WEAVE_SWITCHES": "100"}),
     Test("test_run", "oracles", "python3 tests/harness/test_run.py", 1, ()),
     Test("test_oracles", "oracles", "python3 tests/harness/test_oracles.py", 5, ("setup", "jdks")),
     Test("test_oracles_dotnet", "oracles", "python3 tests/harness/test_oracles_dotnet.py", 23, ("setup",)),
@@ -113,19 +116,19 @@ TESTS = [
     script("otlp", "sample", 17, "{scope}", needs=("samples",), timed=True),
     script("top", "sample", 4),
     script("page", "sample", 19, needs=("samples",)),
-    script("hooks", "sample", 26, needs=("jdks",)),
-    script("calls", "sample", 128, "{scope}", needs=("jdks",), brief={"WEAVE_JUDGES": "newest-of-large"}),
-    script("chains", "sample", 20, needs=("jdks",)),
-    script("spans", "sample", 86, needs=("jdks",), brief={"WEAVE_LOG4NET": "newest", "WEAVE_KAFKA": "newest", "WEAVE_NATIVE": "no"}),
+    script("hooks", "sample", 26, needs=("jdks",), brief=NEWEST),
+    script("calls", "sample", 128, "{scope}", needs=("jdks",), brief=NEWEST),
+    script("chains", "sample", 20, needs=("jdks",), brief=NEWEST),
+    script("spans", "sample", 86, needs=("jdks",), brief={**NEWEST, "WEAVE_LOG4NET": "newest", "WEAVE_KAFKA": "newest", "WEAVE_NATIVE": "no"}),
     script("cookbook", "sample", 12, needs=("jdks",)),
     script("tutorial", "sample", 7, needs=("jdks",)),
-    script("values", "sample", 9, needs=("jdks",)),
+    script("values", "sample", 9, needs=("jdks",), brief=NEWEST),
     script("masks", "sample", 28, needs=("jdks",)),
-    script("counts", "sample", 19, needs=("jdks",)),
-    script("aggregates", "sample", 21, needs=("jdks",)),
-    script("control", "sample", 72, needs=("jdks",)),
+    script("counts", "sample", 19, needs=("jdks",), brief=NEWEST),
+    script("aggregates", "sample", 21, needs=("jdks",), brief=NEWEST),
+    script("control", "sample", 72, needs=("jdks",), brief=NEWEST),
     script("soak", "sample", 19, "hosts", needs=("jdks",)),
-    script("sampling", "sample", 68, needs=("jdks",)),
+    script("sampling", "sample", 68, needs=("jdks",), brief=NEWEST),
     script("diff", "sample", 33),
     script("tune", "sample", 8, needs=("jdks",)),
     script("sample_android", "android", 24),
@@ -152,8 +155,7 @@ TESTS = [
     script("aot", "builds", 56, needs=("sdk",), runs="ci"),
     script("suites", "more", 41, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
     script("servers", "more", 33, needs=("jdks",), runs="ci"),
-    script("roslyn", "more", 57, "--only roslyn", file="programs_dotnet", runs="brief", brief=LARGE),
-    script("large_programs", "more", 49, "--only boot --only coroutines --only kotlinc", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
+    script("large_programs", "more", 49, "--only boot --only coroutines", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),

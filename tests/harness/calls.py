@@ -371,7 +371,7 @@ def suite(score, folder):
     told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
     calls = re.search(r"redirected ([\d,]+) calls", told)
     score.check("suite: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 20_000, told[-400:])
-    for version, home in sorted(judges(large=True).items()):
+    for version, home in sorted(judges().items()):
         before = of_codec(home)
         after = verdicts(home, folder / "woven", folder / "reports", CODEC_PACKAGES, ENVIRONMENT)
         differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
@@ -393,7 +393,7 @@ def libraries(score, folder):
     names = [path.name for path in jars]
     score.check("libraries: calls are redirected", calls > 20_000, f"{calls} calls")
     check_corpora.oracle_classes()
-    for version, home in sorted(judges(large=True).items()):
+    for version, home in sorted(judges().items()):
         before, _ = check_corpora.link(home, plain, names, False, [plain / name for name in names], plain)
         after, linked = check_corpora.link(home, woven, names, False, [woven / name for name in names], plain)
         new = {key: told for key, told in after.items() if key not in before}
@@ -423,7 +423,7 @@ def points_libraries(score, folder):
     names = [path.name for path in jars]
     score.check("points-libraries: hooks at points", count > 400_000, f"{count} hooks, left {left}")
     check_corpora.oracle_classes()
-    for version, home in sorted(judges(large=True).items()):
+    for version, home in sorted(judges().items()):
         before, _ = check_corpora.link(home, plain, names, False, [plain / name for name in names], plain)
         after, linked = check_corpora.link(home, woven, names, False, [woven / name for name in names], plain)
         new = {key: told for key, told in after.items() if key not in before}
@@ -436,7 +436,7 @@ def points_suite(score, folder):
     plain = codec()
     every_point(folder)
     told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
-    for version, home in sorted(judges(large=True).items()):
+    for version, home in sorted(judges().items()):
         before = of_codec(home)
         after = verdicts(home, folder / "woven", folder / "reports", CODEC_PACKAGES, ENVIRONMENT)
         differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
@@ -526,4 +526,4 @@ EVERY = {"program": program, "points": points, "points-dex": points_dex, "points
 
 
 if __name__ == "__main__":
-    main(lambda: corpora.run_chosen(__doc__, EVERY, {"roslyn", "points-roslyn"}, "calls"))
+    main(lambda: corpora.run_chosen(__doc__, EVERY, {"roslyn", "points-roslyn", "points-suite"}, "calls"))

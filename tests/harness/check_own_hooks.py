@@ -24,13 +24,12 @@ from check_dotnet import Set, assemblies, listed, sets
 from lib import JOBS, ROOT, WORK, Score, cpu, fresh, main, run, weave_binary
 
 EVERYDAY = {
-    "roslyn": ["Microsoft.Build.dll", "CommandLine.dll", "Azure.Core.dll", "System.Composition.Hosting.dll"],
+    "roslyn": ["CommandLine.dll", "Azure.Core.dll", "System.Composition.Hosting.dll"],
     "fsharp": ["FSharp.Core.dll"],
-    "core8": ["System.Linq.dll", "System.Collections.dll", "System.Net.Http.dll", "System.Text.Json.dll", "System.Reflection.Metadata.dll",
-              "Microsoft.VisualBasic.Core.dll"],
-    "core31": ["System.Net.Http.dll", "System.Linq.Expressions.dll"],
-    "sdk": ["System.Linq.dll", "System.Text.Json.dll", "System.Net.Http.dll"],
-    "mono": ["4.5/System.dll", "4.5/System.Core.dll", "4.5/mcs.exe"],
+    "core8": ["System.Linq.dll", "System.Collections.dll", "System.Text.Json.dll", "Microsoft.VisualBasic.Core.dll"],
+    "core31": ["System.Linq.Expressions.dll"],
+    "sdk": ["System.Linq.dll", "System.Net.Http.dll"],
+    "mono": ["4.5/System.Core.dll", "4.5/mcs.exe"],
 }
 
 

@@ -66,17 +66,16 @@ def oldest_jdk():
     return jdks()[min(usable)]
 
 
-def judges(large=False):
+def judges():
     """The JDKs that judge: the oldest and the newest from 17 on. WEAVE_ONE_JDK allows a single one; WEAVE_JUDGES=newest
-    leaves the oldest out, WEAVE_JUDGES=newest-of-large where what is judged is `large`."""
+    leaves the oldest out."""
     usable = sorted(v for v in jdks() if v >= 17)
     if len(usable) < 2 and not os.environ.get("WEAVE_ONE_JDK"):
         raise Missing(
             f"two JDKs are needed, 17 and a newer one; found {usable or 'none'}"
             " (WEAVE_JDKS names their folders; WEAVE_ONE_JDK=1 makes do with one)"
         )
-    newest = os.environ.get("WEAVE_JUDGES") in (("newest", "newest-of-large") if large else ("newest",))
-    chosen = usable[-1:] if newest else usable[:1] + usable[-1:]
+    chosen = usable[-1:] if os.environ.get("WEAVE_JUDGES") == "newest" else usable[:1] + usable[-1:]
     return {v: jdks()[v] for v in chosen}
 
 

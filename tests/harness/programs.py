@@ -580,7 +580,7 @@ def hibernate(score, folder):
 
 
 EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, debugger, boot, requests, javac, ecj, kotlinc, coroutines, hibernate)}
-SLOW = {"kotlinc", "boot", "requests", "coroutines", "ecj", "hibernate"}
+SLOW = {"groovy", "kotlinc", "boot", "requests", "coroutines", "ecj", "hibernate"}
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import weave.runtime.Urls;
 /**
  * Runs each of {@link Programs} in a process of its own and reads what it leaves. The arguments:
  * a scratch folder, part of the name of the tests to run, and how many seconds those take that may be longer.
- * WEAVE_SWITCHES is how often the test under load switches (1,000).
+ * WEAVE_SWITCHES is how often the test under load switches (1,000). WEAVE_TURN=0/2 runs each test on one of two JDKs: the other has 1/2.
  * WEAVE_TEST_OPTIONS are more options of the programs' JVM. WEAVE is the program whose report must read what is left.
  */
 public final class Suite {
@@ -34,6 +34,8 @@ public final class Suite {
     private static String only;
     private static int seconds;
     private static int switches;
+    private static int turn;
+    private static int turns;
     private static int passed;
     private static int failures;
 
@@ -51,6 +53,9 @@ public final class Suite {
         only = arguments.length > 1 ? arguments[1] : "";
         seconds = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 3;
         String switches = System.getenv("WEAVE_SWITCHES");
+        String[] turn = System.getenv().getOrDefault("WEAVE_TURN", "0/1").split("/");
+        Suite.turn = Integer.parseInt(turn[0]);
+        turns = Integer.parseInt(turn[1]);
         Suite.switches = switches == null || switches.isEmpty() ? 1_000 : Integer.parseInt(switches);
         boolean virtual = Runtime.version().feature() >= 21;
         test("threads", Suite::threads);
@@ -124,7 +129,7 @@ public final class Suite {
         test("no memory for names", Suite::noMemoryForNames);
         test("no memory for errors", Suite::noMemoryForErrors);
         if (Runtime.version().feature() < 20) {
-            test("stopped threads", Suite::stopped);
+            always("stopped threads", Suite::stopped);
         }
         test("truncated trace", Suite::truncated);
         test("another file of the trace's name", Suite::planted);
@@ -140,11 +145,11 @@ public final class Suite {
         test("traces to keep of the process's own", Suite::ownTraces);
         test("block and a heartbeat", Suite::blockHeartbeat);
         if (virtual) {
-            test("counts in virtual threads", Suite::countsVirtual);
-            test("sums in virtual threads", Suite::sumsVirtual);
-            test("100,000 virtual threads", Suite::virtualThreads);
-            test("virtual threads at full speed", Suite::mixed);
-            test("virtual threads, drop", Suite::mixedDrop);
+            always("counts in virtual threads", Suite::countsVirtual);
+            always("sums in virtual threads", Suite::sumsVirtual);
+            always("100,000 virtual threads", Suite::virtualThreads);
+            always("virtual threads at full speed", Suite::mixed);
+            always("virtual threads, drop", Suite::mixedDrop);
         }
         System.out.println(passed + " passed, " + failures + " failed");
         if (failures > 0 || passed == 0) {
@@ -153,6 +158,13 @@ public final class Suite {
     }
 
     private static void test(String name, Case body) throws Exception {
+        if (Math.floorMod(name.hashCode(), turns) == turn) {
+            always(name, body);
+        }
+    }
+
+    /** A test that only this JDK can run, so that it has no turn. */
+    private static void always(String name, Case body) throws Exception {
         if (!name.contains(only)) {
             return;
         }
