@@ -5,6 +5,15 @@
 //!     weave$body$M  what M was: static, its object the first argument
 //! ```
 //!
+//! Where the hook's own body may be [copied](super::hook_body), the class gets a copy that calls the body itself:
+//!
+//! ```text
+//!     M              this; arguments; operands but `proceed`; invokestatic weave$hook$M; xreturn
+//!     weave$hook$M   the hook's body, with a call of weave$body$M for each of `proceed`
+//! ```
+//!
+//! A method with such copies alone has private parts, which are no more static than it is. The parts of others are called by a runner.
+//!
 //! A static body has no entry in the table of virtual methods, and no subclass overrides it; calls of `super` stay
 //! legal in it. It is package-private, since a [runner](super::runner) calls it. A body that takes its object's lock is
 //! private, and a static method calls it.

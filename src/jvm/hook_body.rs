@@ -11,7 +11,7 @@
 
 mod copy;
 
-pub use copy::{Copied, Target};
+pub use copy::Target;
 
 use crate::aspect::bind::call::{Call, Hook, Proceed, Source};
 use crate::aspect::bind::visible::{is_of_java_base, looks_at_callers};
