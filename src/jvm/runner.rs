@@ -24,7 +24,6 @@ use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::Plan;
 use crate::aspect::pointcut::GENERATED;
 use crate::bytes::modified_utf8;
-use crate::error::Result;
 use crate::jvm::class::{Class, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
@@ -75,7 +74,16 @@ impl Seats {
         copied: &dyn Fn(&Call) -> Option<Arc<HookBody>>,
     ) -> Seats {
         let mut seats = Seats::default();
+        if is_odd(class) {
+            return seats;
+        }
         for (method, bound, body) in bodies(class, plan) {
+            let parameters = &body.takes[usize::from(body.has_this)..];
+            let written = class.pool.utf8(class.methods[method as usize].descriptor);
+            // A type whose name is no text, as of the class itself.
+            if written.ok() != Some(&emit::descriptor(parameters, &body.result)) {
+                continue;
+            }
             let words = body.takes.iter().map(emit::words).sum();
             for (layer, made) in layers(bound).iter().enumerate() {
                 let hook = made.call.and_then(copied);
@@ -100,6 +108,11 @@ impl Seats {
     pub fn get(&self, place: Place) -> Option<&Seat> {
         self.places.get(&place)
     }
+}
+
+/// Whether the class has a name that is no text, which no type of ours is.
+fn is_odd(class: &Class<'_>) -> bool {
+    class.name_bytes().ok() != Some(&modified_utf8(&class.name()))
 }
 
 /// The planned methods of a class that have hooks `around` their bodies, with those hooks, and their bodies without names.
@@ -156,18 +169,11 @@ impl Runners {
     }
 
     /// Gives places to the bodies of a class's planned methods that no copy of a hook runs. `root` is where classes of its loader lie.
-    pub fn seat(
-        &mut self,
-        root: &str,
-        class: &Class<'_>,
-        plan: &Plan,
-        seats: &mut Seats,
-    ) -> Result<()> {
+    pub fn seat(&mut self, root: &str, class: &Class<'_>, plan: &Plan, seats: &mut Seats) {
         let name = class.name();
         // All that is in an interface is public or private: its bodies stay private, and others cannot call those.
-        let is_odd = || Ok(modified_utf8(&name) != class.pool.class_name(class.this_class())?);
-        if !plan.has_around() || class.access & flag::INTERFACE != 0 || is_odd()? {
-            return Ok(());
+        if !plan.has_around() || class.access & flag::INTERFACE != 0 || is_odd(class) {
+            return;
         }
         let package = &name[..name.rfind('/').map_or(0, |slash| slash + 1)];
         for (method, bound, body) in bodies(class, plan) {
@@ -184,7 +190,6 @@ impl Runners {
                 }
             }
         }
-        Ok(())
     }
 
     /// A place for a body. `first` says which it is, for the name of a new runner.

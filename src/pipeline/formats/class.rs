@@ -89,8 +89,8 @@ impl PlannedClass<'_> {
     }
 
     /// Gives its bodies places in what runs those of its artifact, which lies under `root` beside it.
-    pub(crate) fn seat(&mut self, runners: &mut jvm::Runners, root: &str) -> Result<()> {
-        runners.seat(root, &self.class, &self.plan, &mut self.seats)
+    pub(crate) fn seat(&mut self, runners: &mut jvm::Runners, root: &str) {
+        runners.seat(root, &self.class, &self.plan, &mut self.seats);
     }
 
     pub(crate) fn name(&self) -> Cow<'_, str> {
