@@ -168,8 +168,13 @@ impl<'a> Own<'a> {
 
     /// The body of a hook around methods of classes, if a library has it and it may be copied into them.
     pub(crate) fn hook_body(&self, call: &Call) -> Option<Arc<jvm::HookBody>> {
-        let is_proceed = |operand: &Operand| matches!(operand.source, Source::Proceed(_));
-        let place = call.operands.iter().position(is_proceed)?;
+        let is_proceed =
+            |(_, operand): &(usize, &Operand)| matches!(operand.source, Source::Proceed(_));
+        let mut proceeds = call.operands.iter().enumerate().filter(is_proceed);
+        let (place, _) = proceeds.next()?;
+        if proceeds.next().is_some() {
+            return None;
+        }
         let key = ((*call.hook).clone(), place);
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         let body = bodies.entry(key).or_insert_with(|| {
