@@ -297,6 +297,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "scan",
             "place",
             "made",
+            "hook_body",
             "runner",
             "parameters",
             "types",

@@ -5,6 +5,15 @@
 //!     weave$body$M  what M was: static, its object the first argument
 //! ```
 //!
+//! Where the hook's own body may be [copied](super::hook_body), the class gets a copy that calls the body itself:
+//!
+//! ```text
+//!     M              this; arguments; operands but `proceed`; invokestatic weave$hook$M; xreturn
+//!     weave$hook$M   the hook's body, with a call of weave$body$M for each of `proceed`
+//! ```
+//!
+//! A method with such copies alone has private parts, which are no more static than it is. The parts of others are called by a runner.
+//!
 //! A static body has no entry in the table of virtual methods, and no subclass overrides it; calls of `super` stay
 //! legal in it. It is package-private, since a [runner](super::runner) calls it. A body that takes its object's lock is
 //! private, and a static method calls it.
@@ -27,6 +36,7 @@ use crate::error::Result;
 use crate::jvm::attributes::first_line;
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::hook_body::{HookBody, Target};
 use crate::jvm::insn::op;
 use crate::jvm::lower::{self, AtStart, Maker};
 use crate::jvm::made::{code_of, put_attribute};
@@ -51,8 +61,14 @@ const REF_INVOKE_SPECIAL: u8 = 7;
 /// returns null for it, and a field of the class.
 const MAX_ADDITIONS: usize = 32 + 5;
 
+/// Most constants that the copy of a hook adds besides its own: its name and that of what it calls, the box of a result or its cast.
+const MAX_COPY: usize = 2 * 6 + 6 + 4;
+
 /// Room that is left for what is woven into the class then.
 const ROOM: usize = 4 * lower::MAX_ADDITIONS as usize;
+
+/// In front of the name of a hook's copy.
+const COPY: &str = "weave$hook$";
 
 /// In front of the name of what calls a body that takes its object's lock.
 const LOCKED: &str = "weave$locked$";
@@ -99,10 +115,12 @@ struct Splitting<'s, 'a> {
     added_count: usize,
     /// What the class declares as `serialVersionUID`; none where serialization does not read it.
     said: Option<Said>,
-    /// The places of its bodies in runners.
+    /// What runs its bodies.
     seats: &'s Seats,
     /// The bodies that have taken theirs.
     seated: Vec<Seated>,
+    /// The names and descriptors of copies of hooks.
+    copies: FxHashSet<(Vec<u8>, Vec<u8>)>,
 }
 
 /// A body in its place.
@@ -298,6 +316,7 @@ impl<'a> Splitting<'_, 'a> {
             said: None,
             seats,
             seated: Vec::new(),
+            copies: FxHashSet::default(),
         };
         splitting.additions.reset(&class.pool);
         attributes(class.bytes, class.attributes, |a| {
@@ -345,7 +364,7 @@ impl<'a> Splitting<'_, 'a> {
             let mut takes_this = whole.is_run_elsewhere && !whole.is_static();
             match (layer.part, layer.call) {
                 (part, Some(call)) => {
-                    self.check_room(call)?;
+                    self.check_room(&whole, call, self.seats.copy(planned.index, number))?;
                     let target = match all[number + 1].part {
                         Part::Body if whole.keeps_lock() => whole.locked(),
                         _ => names[number + 1].clone(),
@@ -420,8 +439,18 @@ impl<'a> Splitting<'_, 'a> {
     }
 
     /// Whether there is room for the call of a hook in place of a body.
-    fn check_room(&self, call: &Call) -> Attempt<()> {
-        let needed = MAX_ADDITIONS + lower::constants_of_around(call) + ROOM;
+    fn check_room(
+        &self,
+        whole: &Whole<'_, 'a>,
+        call: &Call,
+        copied: Option<&Arc<HookBody>>,
+    ) -> Attempt<()> {
+        /// Constants for a type of a copy's frames and for what it calls there.
+        const TYPE: usize = 2;
+        let copy = copied.map_or(0, |hook| {
+            hook.constants() + MAX_COPY + TYPE * (1 + whole.parameters().count())
+        });
+        let needed = MAX_ADDITIONS + lower::constants_of_around(call) + copy + ROOM;
         let bootstraps = usize::from(u16::MAX - self.bootstrap_count);
         match usize::from(self.additions.room()) < needed || bootstraps < call.operands.len() {
             true => Err(Reason::PoolFull.into()),
@@ -508,18 +537,18 @@ impl<'a> Splitting<'_, 'a> {
         target: &[u8],
     ) -> Attempt<Vec<u8>> {
         let call = layer.call.ok_or(Reason::Unsupported)?;
+        let copied = self.seats.copy(whole.index, number).cloned();
         let mut proceeds: Vec<(Proceed, Maker)> = Vec::new();
         let mut null = None;
         for (n, proceed) in layer.proceeds().into_iter().enumerate() {
-            let maker = match whole.is_run_elsewhere {
-                true => {
+            let maker = match &copied {
+                Some(hook) => Maker::Copy(self.copy(whole, hook, target)?),
+                None if whole.is_run_elsewhere => {
                     let place = (whole.index, number, n);
                     let seat = self.seats.get(place).ok_or(Reason::Unsupported)?.clone();
                     self.runner(whole, proceed, target, seat)
                 }
-                false => {
-                    Maker::Lambda(self.lambda(whole, proceed, (target, number + 1), &mut null))
-                }
+                None => Maker::Lambda(self.lambda(whole, proceed, (target, number + 1), &mut null)),
             };
             proceeds.push(((**proceed).clone(), maker));
         }
@@ -593,6 +622,54 @@ impl<'a> Splitting<'_, 'a> {
             Ok(())
         })?;
         Ok(tables)
+    }
+
+    /// Adds the copy of a hook which calls the method `target`; gives its constant.
+    fn copy(&mut self, whole: &Whole<'_, 'a>, hook: &HookBody, target: &[u8]) -> Attempt<u16> {
+        let takes = whole.taken(self.class);
+        let result = &whole.signature.result;
+        let is_plain = whole.is_run_elsewhere || whole.is_static();
+        let descriptor = match whole.is_run_elsewhere {
+            true => emit::descriptor(&takes, result),
+            false => self.class.pool.utf8(whole.info.descriptor)?.to_vec(),
+        };
+        let target = Target {
+            opcode: if is_plain {
+                op::INVOKESTATIC
+            } else {
+                op::INVOKESPECIAL
+            },
+            method: self.method(target, &descriptor),
+            takes: &takes,
+            has_this: !whole.is_static(),
+            result,
+        };
+        let copied = hook.copy(&target, self.class, &mut self.additions)?;
+        let mut tables = Vec::new();
+        if let Some(frames) = copied.frames {
+            tables.push((self.name(Known::StackMapTable, "StackMapTable"), frames));
+        }
+        let body = code_of((&copied.out, copied.max_locals), &copied.tries, &tables);
+        let mut attribute = Vec::new();
+        put_attribute(&mut attribute, self.name(Known::Code, "Code"), &body);
+        let descriptor = hook.descriptor(&target);
+        let name = self.name_of_copy(whole, &descriptor);
+        let constant = self.method(&name, &descriptor);
+        let descriptor = self.additions.shared_utf8(&descriptor);
+        let access = flag::PRIVATE | flag::STATIC | flag::SYNTHETIC;
+        self.add(access, &name, descriptor, &attribute);
+        Ok(constant)
+    }
+
+    /// A name that no other method of this descriptor has: those of overloads may differ in nothing else.
+    fn name_of_copy(&mut self, whole: &Whole<'_, 'a>, descriptor: &[u8]) -> Vec<u8> {
+        let mut name = [COPY.as_bytes(), whole.name].concat();
+        let mut n = 1;
+        while !self.copies.insert((name.clone(), descriptor.to_vec())) {
+            n += 1;
+            name = [format!("weave$hook{n}$").as_bytes(), whole.name].concat();
+        }
+        name
     }
 
     /// What makes a runner's object which runs the method `target`.

@@ -13,6 +13,7 @@ impl Kind {
     pub const INT: Kind = Kind(0);
     pub const LONG: Kind = Kind(1);
     pub const FLOAT: Kind = Kind(2);
+    pub const DOUBLE: Kind = Kind(3);
     pub const REFERENCE: Kind = Kind(4);
 
     /// How many there are.
@@ -21,6 +22,12 @@ impl Kind {
     /// Its place among them.
     pub fn place(self) -> usize {
         usize::from(self.0)
+    }
+
+    /// By that.
+    pub fn at(place: u8) -> Kind {
+        debug_assert!(usize::from(place) < Kind::COUNT);
+        Kind(place)
     }
 
     /// By the first letter of a type's descriptor; none for `V`.
@@ -126,6 +133,11 @@ impl Snippet {
     /// Appends an instruction without operands, which takes so many words and leaves so many.
     pub fn op(&mut self, opcode: u8, pops: u32, pushes: u32) {
         self.put(&[opcode], pops, pushes);
+    }
+
+    /// Appends instructions whose effect on the stack is of no interest, or their rest.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends an instruction with the index of a constant.

@@ -1,9 +1,13 @@
 //! StackMapTable (JVMS 4.7.4): frames are moved, never recomputed.
 
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::bytes::Cursor;
 use crate::edit::Layout;
 use crate::error::{Error, Result};
+use crate::jvm::class::Class;
+use crate::jvm::emit;
 use crate::jvm::insn::op;
+use crate::jvm::pool::Additions;
 
 const SAME_LOCALS_1_EXTENDED: u8 = 247;
 const SAME_EXTENDED: u8 = 251;
@@ -355,6 +359,24 @@ fn put_types_moved(out: &mut Vec<u8>, e: &Entry<'_>, layout: &Layout) -> Result<
 
 /// A verification type: its tag and operand (a class index or a pc), if it has one.
 pub type VerificationType = (u8, u16);
+
+/// That of a value of a type.
+pub fn verification_type(
+    ty: &Ty,
+    class: &Class<'_>,
+    additions: &mut Additions,
+) -> VerificationType {
+    match ty {
+        Ty::Prim(Prim::I64 | Prim::U64) => (item::LONG, 0),
+        Ty::Prim(Prim::F32) => (item::FLOAT, 0),
+        Ty::Prim(Prim::F64) => (item::DOUBLE, 0),
+        Ty::Prim(_) => (item::INTEGER, 0),
+        _ => (
+            item::OBJECT,
+            additions.class(&class.pool, &emit::class_name(ty)),
+        ),
+    }
+}
 
 /// A frame with all its locals, as new frames between existing ones need it.
 #[derive(Clone, Debug)]

@@ -233,6 +233,21 @@ pub fn store(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
     }
 }
 
+/// The kind of a load without `wide`, and the local variable that it reads.
+pub fn load(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
+    match insn.opcode {
+        op::ILOAD..=op::ALOAD => {
+            let slot = code[insn.pc as usize + 1];
+            Some((insn.opcode - op::ILOAD, u32::from(slot)))
+        }
+        op::ILOAD_0..=op::ALOAD_3 => {
+            let n = insn.opcode - op::ILOAD_0;
+            Some((n / 4, u32::from(n % 4)))
+        }
+        _ => None,
+    }
+}
+
 /// The first local variable that an instruction writes, and how many it writes.
 pub fn written(code: &[u8], insn: Insn) -> Option<(u32, u32)> {
     let at = insn.pc as usize;

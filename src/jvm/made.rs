@@ -23,7 +23,7 @@
 use crate::aspect::bind::call::{Adapter, Constant, ConstantValue, Hook, Link, LinkKind};
 use crate::aspect::bind::made::{self, Called, Caught, Label, Made, Step, Test};
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::bind::ty::{Prim, Ty};
+use crate::aspect::bind::ty::{Language, Prim, Ty};
 use crate::aspect::joinpoint::CallHow;
 use crate::bytes::modified_utf8;
 use crate::jvm::emit::{self, Kind, Snippet};
@@ -31,6 +31,9 @@ use crate::jvm::frames::{Added, Change, put_added};
 use crate::jvm::insn::op;
 use crate::jvm::pool::{Additions, tag};
 use std::ops::Range;
+
+/// The class of all objects, in internal form.
+pub(super) const OBJECT: &str = "java/lang/Object";
 
 /// The class of the hook library that adapters call, in internal form.
 const GUARD: &[u8] = b"weave/runtime/Guard";
@@ -484,4 +487,37 @@ pub(super) fn boxes(out: &mut Snippet, ty: &Ty, additions: &mut Additions) {
     let class = class(name.as_bytes(), additions);
     let method = additions.shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
     out.call(method, emit::words(ty), 1);
+}
+
+/// The result of a body becomes what the interface's method gives that runs it. Of a body without one it is null.
+pub(super) fn gives(out: &mut Snippet, own: &Ty, given: &Ty, additions: &mut Additions) {
+    match (own, given) {
+        (Ty::Void, Ty::Void) => {}
+        (Ty::Void, _) => out.op(op::ACONST_NULL, 0, 1),
+        (Ty::Prim(_), given) if given.is_reference() => boxes(out, own, additions),
+        (Ty::Prim(_), _) => {}
+        // The method's type is known to be one of these, but no verifier needs to load it.
+        (own, given) => cast(out, own, given, additions),
+    }
+}
+
+/// A value of one type becomes one of another: a cast, and what it holds where a primitive type is asked for.
+pub(super) fn cast(out: &mut Snippet, from: &Ty, to: &Ty, additions: &mut Additions) {
+    if !from.is_reference() || from == to || to.name() == Some(OBJECT) {
+        return;
+    }
+    let name = match to {
+        Ty::Prim(prim) => emit::box_class(*prim).as_bytes().to_vec(),
+        to => emit::class_name(to),
+    };
+    let class = class(&name, additions);
+    if emit::class_name(from) != name {
+        out.indexed(op::CHECKCAST, class, 1, 1);
+    }
+    if let Ty::Prim(prim) = to {
+        let name = [prim.word(Language::Java), "Value"].concat();
+        let descriptor = emit::descriptor(&[], to);
+        let method = additions.shared_method(tag::METHODREF, class, name.as_bytes(), &descriptor);
+        out.indexed(op::INVOKEVIRTUAL, method, 1, emit::words(to));
+    }
 }

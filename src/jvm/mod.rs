@@ -14,6 +14,7 @@ mod emit;
 mod foundation;
 mod frames;
 mod hidden;
+mod hook_body;
 mod insn;
 mod kotlin;
 mod lower;
@@ -41,6 +42,7 @@ mod write;
 
 pub use calls::library_type;
 pub use class::Class;
+pub use hook_body::HookBody;
 pub use made::{adapter, test_class_of};
 pub use place::test_class;
 pub use redirect::{redirect, redirect_class};

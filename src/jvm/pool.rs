@@ -252,6 +252,18 @@ impl<'a> Pool<'a> {
         self.constant(index, tag::INTEGER, "Integer")?.be_u32()
     }
 
+    /// The tag of an `Integer`, `Float`, `Long` or `Double`, and what follows it.
+    pub fn number(&self, index: u16) -> Option<(u8, &'a [u8])> {
+        let tag = self.tag(index)?;
+        let len = match tag {
+            tag::INTEGER | tag::FLOAT => 4,
+            tag::LONG | tag::DOUBLE => 8,
+            _ => return None,
+        };
+        let at = self.offsets[usize::from(index)] as usize + 1;
+        Some((tag, self.bytes.get(at..at + len)?))
+    }
+
     /// The text of a `String`.
     pub fn string(&self, index: u16) -> Result<&'a [u8]> {
         let text = self.constant(index, tag::STRING, "String")?.be_u16()?;

@@ -18,18 +18,18 @@
 //!
 //! Which runner has which body follows from the order in which methods are planned: their numbers are given before threads weave.
 
-use crate::aspect::bind::call::Proceed;
+use crate::aspect::bind::call::{Bound, Call, Proceed};
 use crate::aspect::bind::layers::layers;
-use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::Plan;
 use crate::aspect::pointcut::GENERATED;
 use crate::bytes::modified_utf8;
-use crate::error::Result;
 use crate::jvm::class::{Class, flag};
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
+use crate::jvm::hook_body::HookBody;
 use crate::jvm::insn::op;
-use crate::jvm::made::{MAJOR, boxes, code_of, put_attribute};
+use crate::jvm::made::{MAJOR, OBJECT, cast, code_of, gives, put_attribute};
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,14 +57,49 @@ pub struct Seat {
 /// A `proceed` of a class: the method's number, that of the layer which calls the hook, and which of the layer's objects it is.
 type Place = (u32, usize, usize);
 
-/// The places in runners of a class's bodies.
+/// How the bodies of a class are run: by copies of hooks, or by runners, in which they have places.
 #[derive(Default)]
 pub struct Seats {
+    /// By the numbers of methods and layers.
+    copies: FxHashMap<(u32, usize), Arc<HookBody>>,
     places: FxHashMap<Place, Seat>,
     methods: FxHashSet<u32>,
 }
 
 impl Seats {
+    /// What copies of hooks run. `copied` gives the body of one that may be copied.
+    pub fn copying(
+        class: &Class<'_>,
+        plan: &Plan,
+        copied: &dyn Fn(&Call) -> Option<Arc<HookBody>>,
+    ) -> Seats {
+        let mut seats = Seats::default();
+        if is_odd(class) {
+            return seats;
+        }
+        for (method, bound, body) in bodies(class, plan) {
+            let parameters = &body.takes[usize::from(body.has_this)..];
+            let written = class.pool.utf8(class.methods[method as usize].descriptor);
+            // A type whose name is no text, as of the class itself.
+            if written.ok() != Some(&emit::descriptor(parameters, &body.result)) {
+                continue;
+            }
+            let words = body.takes.iter().map(emit::words).sum();
+            for (layer, made) in layers(bound).iter().enumerate() {
+                let hook = made.call.and_then(copied);
+                if let Some(hook) = hook.filter(|hook| hook.fits(words, class.major)) {
+                    seats.copies.insert((method, layer), hook);
+                }
+            }
+        }
+        seats
+    }
+
+    /// The hook that is copied for a layer of a method.
+    pub fn copy(&self, method: u32, layer: usize) -> Option<&Arc<HookBody>> {
+        self.copies.get(&(method, layer))
+    }
+
     /// Whether a method's bodies have places.
     pub fn has(&self, method: u32) -> bool {
         self.methods.contains(&method)
@@ -73,6 +108,36 @@ impl Seats {
     pub fn get(&self, place: Place) -> Option<&Seat> {
         self.places.get(&place)
     }
+}
+
+/// Whether the class has a name that is no text, which no type of ours is.
+fn is_odd(class: &Class<'_>) -> bool {
+    class.name_bytes().ok() != Some(&modified_utf8(&class.name()))
+}
+
+/// The planned methods of a class that have hooks `around` their bodies, with those hooks, and their bodies without names.
+fn bodies<'p>(
+    class: &'p Class<'_>,
+    plan: &'p Plan,
+) -> impl Iterator<Item = (u32, &'p Arc<Bound>, Body)> {
+    plan.methods.iter().filter_map(|planned| {
+        let bound = &plan.bound[planned.bound? as usize];
+        bound.around.as_ref()?;
+        let method = &class.methods[planned.index as usize];
+        let signature = scan::signature_of(class, method)?;
+        let owner = class.name();
+        let has_this = method.access & flag::STATIC == 0;
+        let this = has_this.then(|| Ty::class(&owner));
+        let parameters = signature.parameters.iter().map(|p| p.ty.clone());
+        let body = Body {
+            owner: owner.as_ref().into(),
+            name: Vec::new(),
+            has_this,
+            takes: this.into_iter().chain(parameters).collect(),
+            result: signature.result,
+        };
+        Some((planned.index, bound, body))
+    })
 }
 
 /// Gives the bodies of an artifact places in runners, in the artifact's order.
@@ -103,50 +168,32 @@ impl Runners {
         }
     }
 
-    /// Places for the bodies of a class's planned methods. `root` is where classes of its loader lie.
-    pub fn seats(&mut self, root: &str, class: &Class<'_>, plan: &Plan) -> Result<Seats> {
-        let mut seats = Seats::default();
+    /// Gives places to the bodies of a class's planned methods that no copy of a hook runs. `root` is where classes of its loader lie.
+    pub fn seat(&mut self, root: &str, class: &Class<'_>, plan: &Plan, seats: &mut Seats) {
         let name = class.name();
         // All that is in an interface is public or private: its bodies stay private, and others cannot call those.
-        let is_odd = || Ok(modified_utf8(&name) != class.pool.class_name(class.this_class())?);
-        if !plan.has_around() || class.access & flag::INTERFACE != 0 || is_odd()? {
-            return Ok(seats);
+        if !plan.has_around() || class.access & flag::INTERFACE != 0 || is_odd(class) {
+            return;
         }
         let package = &name[..name.rfind('/').map_or(0, |slash| slash + 1)];
-        for planned in &plan.methods {
-            let bound = planned.bound.map(|place| &plan.bound[place as usize]);
-            let Some(bound) = bound.filter(|bound| bound.around.is_some()) else {
-                continue;
-            };
-            let method = &class.methods[planned.index as usize];
-            let Some(signature) = scan::signature_of(class, method) else {
-                continue;
-            };
-            let is_static = method.access & flag::STATIC != 0;
-            let parameters = signature.parameters.iter().map(|p| p.ty.clone());
-            let this = (!is_static).then(|| Ty::class(&name));
-            let body = Body {
-                owner: name.as_ref().into(),
-                name: Vec::new(),
-                has_this: !is_static,
-                takes: this.into_iter().chain(parameters).collect(),
-                result: signature.result,
-            };
-            let label = class.method_label(method);
+        for (method, bound, body) in bodies(class, plan) {
+            let label = class.method_label(&class.methods[method as usize]);
             for (layer, made) in layers(bound).iter().enumerate() {
+                if seats.copy(method, layer).is_some() {
+                    continue;
+                }
                 for (n, proceed) in made.proceeds().into_iter().enumerate() {
                     let first = || format!("{name} {label} {layer} {n}");
-                    let seat = self.seat((root, package), proceed, &body, first);
-                    seats.places.insert((planned.index, layer, n), seat);
-                    seats.methods.insert(planned.index);
+                    let seat = self.place((root, package), proceed, &body, first);
+                    seats.places.insert((method, layer, n), seat);
+                    seats.methods.insert(method);
                 }
             }
         }
-        Ok(seats)
     }
 
     /// A place for a body. `first` says which it is, for the name of a new runner.
-    fn seat(
+    fn place(
         &mut self,
         (root, package): (&str, &str),
         proceed: &Proceed,
@@ -457,7 +504,7 @@ impl Making<'_> {
             code.load(Kind::REFERENCE, 0);
             code.indexed(op::GETFIELD, field, 1, kind.words());
             if ty.is_reference() {
-                self.cast(&Ty::class(OBJECT), ty, code);
+                cast(code, &Ty::class(OBJECT), ty, &mut self.additions);
             }
         }
         let mut slot = 1;
@@ -467,46 +514,15 @@ impl Making<'_> {
             };
             code.load(kind, slot);
             slot += kind.words() as u16;
-            self.cast(taken, ty, code);
+            cast(code, taken, ty, &mut self.additions);
         }
         let owner = self.class(&modified_utf8(&body.owner));
         let descriptor = emit::descriptor(&body.takes, &body.result);
         let method = (self.additions).shared_method(tag::METHODREF, owner, &body.name, &descriptor);
         let words = body.takes.iter().map(emit::words).sum();
         code.call(method, words, emit::words(&body.result));
-        match (&body.result, &function.result) {
-            (Ty::Void, Ty::Void) => {}
-            (Ty::Void, _) => code.op(op::ACONST_NULL, 0, 1),
-            (Ty::Prim(_), given) if given.is_reference() => {
-                boxes(code, &body.result, &mut self.additions)
-            }
-            (Ty::Prim(_), _) => {}
-            // The method's type is known to be one of these, but no verifier needs to load it.
-            (own, given) => self.cast(own, given, code),
-        }
+        gives(code, &body.result, &function.result, &mut self.additions);
         code.xreturn(&function.result);
-    }
-
-    /// A value of one type becomes one of another: a cast, and what it holds where a primitive type is asked for.
-    fn cast(&mut self, from: &Ty, to: &Ty, code: &mut Snippet) {
-        if !from.is_reference() || from == to || to.name() == Some(OBJECT) {
-            return;
-        }
-        let name = match to {
-            Ty::Prim(prim) => emit::box_class(*prim).as_bytes().to_vec(),
-            to => emit::class_name(to),
-        };
-        let class = self.class(&name);
-        if emit::class_name(from) != name {
-            code.indexed(op::CHECKCAST, class, 1, 1);
-        }
-        if let Ty::Prim(prim) = to {
-            let name = [prim.word(Language::Java), "Value"].concat();
-            let descriptor = emit::descriptor(&[], to);
-            let method =
-                (self.additions).shared_method(tag::METHODREF, class, name.as_bytes(), &descriptor);
-            code.indexed(op::INVOKEVIRTUAL, method, 1, emit::words(to));
-        }
     }
 
     /// The one attribute of a method. `frames` are where its locals are the parameters, and its stack is empty.
@@ -524,9 +540,6 @@ impl Making<'_> {
         put_attribute(out, self.additions.shared_utf8(b"Code"), &body);
     }
 }
-
-/// The class of all objects, in internal form.
-const OBJECT: &str = "java/lang/Object";
 
 /// The kinds of a constructor's parameters, by its descriptor from one of them on.
 fn kinds(mut descriptor: &[u8]) -> Vec<Kind> {
@@ -580,7 +593,7 @@ mod tests {
         let mut runners = Runners::new([(artifact, 1)].into_iter());
         let seat = |(proceed, body): &(Proceed, Body)| {
             let first = || String::from_utf8_lossy(&body.name).into_owned();
-            runners.seat(("", "p/"), proceed, body, first)
+            runners.place(("", "p/"), proceed, body, first)
         };
         bodies.iter().map(seat).collect()
     }

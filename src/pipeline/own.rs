@@ -1,6 +1,6 @@
 //! Hooks of one's own: what rules call, what of it goes into the output, and calls that do not fit.
 
-use crate::aspect::bind::call::{Adapter, Call, Hook};
+use crate::aspect::bind::call::{Adapter, Call, Hook, Operand, Source};
 use crate::aspect::bind::catalog::{Catalog, Declared, HookType, MemberType};
 use crate::aspect::bind::functional::Interface;
 use crate::aspect::bind::misfit::{self, Misfit};
@@ -93,6 +93,8 @@ pub(crate) struct Own<'a> {
     reach: Reach<'a>,
     /// Whether hooks may reach woven code, as far as that was asked.
     reached: Mutex<FxHashMap<Hook, bool>>,
+    /// The bodies of hooks around methods that may be copied, by the hooks and their parameters that are `proceed`.
+    bodies: Mutex<FxHashMap<(Hook, usize), Option<Arc<jvm::HookBody>>>>,
     /// Calls that do not fit, in no order.
     misfits: Mutex<Vec<Misfit>>,
     /// Rules about activities were refused.
@@ -136,6 +138,7 @@ impl<'a> Own<'a> {
             there,
             reach,
             reached: Mutex::default(),
+            bodies: Mutex::default(),
             misfits: Mutex::default(),
             refuses_sources: AtomicBool::new(false),
         }
@@ -161,6 +164,29 @@ impl<'a> Own<'a> {
         let may = self.reach.why(owner, &hook.name, &descriptor).is_some();
         reached.insert(hook.clone(), may);
         may
+    }
+
+    /// The body of a hook around methods of classes, if a library has it and it may be copied into them.
+    pub(crate) fn hook_body(&self, call: &Call) -> Option<Arc<jvm::HookBody>> {
+        let is_proceed =
+            |(_, operand): &(usize, &Operand)| matches!(operand.source, Source::Proceed(_));
+        let mut proceeds = call.operands.iter().enumerate().filter(is_proceed);
+        let (place, _) = proceeds.next()?;
+        if proceeds.next().is_some() {
+            return None;
+        }
+        let key = ((*call.hook).clone(), place);
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = bodies.entry(key).or_insert_with(|| {
+            let file = |name: &str| {
+                let path = format!("{name}.class");
+                let libraries = [&self.embedded, &self.there];
+                let mut files = libraries.iter().filter_map(|l| l.classes.get(&path));
+                files.next().map(Vec::as_slice)
+            };
+            jvm::HookBody::read(call, &file).map(Arc::new)
+        });
+        body.clone()
     }
 
     /// Notes calls that do not fit.

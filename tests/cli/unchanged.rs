@@ -9,6 +9,10 @@ package hk;
 import java.util.function.*;
 
 public final class H {
+    public static <T> T held(Supplier<T> proceed) {
+        return java.util.Objects.requireNonNull(proceed).get();
+    }
+
     public static <T> T around(Supplier<T> proceed) {
         return proceed.get();
     }
@@ -94,28 +98,35 @@ public class Numbers {
 #[test]
 fn around_keeps_the_number_by_which_serialization_knows_a_class() {
     let world = world(&[("Numbers.java", NUMBERS)]);
-    rules(
-        &world,
-        "match = { type = \"Numbers$*\", kind = \"method\", min-size = 0 }\naround = \"hk.H.around(proceed)\"",
-    );
-    let told = world.wove(&["app.jar", "out.jar", "-v"]);
-    assert_eq!(printed(&world, "out.jar"), printed(&world, "app.jar"));
-    let why = "its default number would change";
-    assert!(told.out.contains(why) || told.err.contains(why), "{told:?}");
-    // What no number is asked of, or has one anyway, has no field more. Of `Hidden` the body of `more` is not private.
-    let has_field = |class: &str| {
-        let name = format!("Numbers${class}.class");
-        let bytes = world.member("out.jar", &name);
-        memchr::memmem::find(&bytes, b"serialVersionUID").is_some()
-    };
-    let with: Vec<&str> = [
-        "Account", "Outside", "Plain", "Color", "Pair", "Hidden", "Named",
-    ]
-    .into_iter()
-    .filter(|class| has_field(class))
-    .collect();
-    assert_eq!(with, ["Account", "Outside", "Hidden"]);
-    world.wove(&["verify", "out.jar"]);
+    // A body that a copy of the hook calls is private, one that an object runs is not: of `Hidden` that of `more`.
+    for (hook, numbered) in [
+        ("around", &["Account", "Outside"][..]),
+        ("held", &["Account", "Outside", "Hidden"]),
+    ] {
+        let rule = "match = { type = \"Numbers$*\", kind = \"method\", min-size = 0 }";
+        rules(
+            &world,
+            &format!("{rule}\naround = \"hk.H.{hook}(proceed)\""),
+        );
+        let told = world.wove(&["app.jar", "out.jar", "-v"]);
+        assert_eq!(printed(&world, "out.jar"), printed(&world, "app.jar"));
+        let why = "its default number would change";
+        assert!(told.out.contains(why) || told.err.contains(why), "{told:?}");
+        // What no number is asked of, or has one anyway, has no field more.
+        let has_field = |class: &str| {
+            let name = format!("Numbers${class}.class");
+            let bytes = world.member("out.jar", &name);
+            memchr::memmem::find(&bytes, b"serialVersionUID").is_some()
+        };
+        let with: Vec<&str> = [
+            "Account", "Outside", "Plain", "Color", "Pair", "Hidden", "Named",
+        ]
+        .into_iter()
+        .filter(|class| has_field(class))
+        .collect();
+        assert_eq!(with, numbered, "{hook}");
+        world.wove(&["verify", "out.jar"]);
+    }
 }
 
 const CALLERS: &str = r#"

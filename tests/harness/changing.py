@@ -50,12 +50,12 @@ def old_types(path):
     return sorted(old), has_others
 
 
-def around(library, types="**", but=(), methods="*"):
-    """Rules with a hook instead of each body that can have one, which runs it."""
+def around(library, types="**", but=(), methods="*", hook="proceed"):
+    """Rules with a hook instead of each body that can have one, which runs it: `proceed` is copied into classes, `held` is not."""
     left = "".join(f", {{ type = '{ty}' }}" for ty in but)
     return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
             f"match = {{ type = '{types}', method = '{methods}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",
-            "exclude = [{ kind = 'async' }, { method = ['<init>', '<clinit>'] }" + left + "]", "around = 'acme.Same.proceed(proceed)'"]
+            "exclude = [{ kind = 'async' }, { method = ['<init>', '<clinit>'] }" + left + "]", f"around = 'acme.Same.{hook}(proceed)'"]
 
 
 def each_call(library, types):

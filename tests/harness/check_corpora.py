@@ -212,11 +212,12 @@ def arounds(weave, score, root, names, paths, judging):
     folder, rules = fresh(WORK / "around"), WORK / "around.toml"
     library(WORK, "Same")
     woven, failed, refused, methods, left, used = [], [], [], 0, {}, cpu()
-    for name in names:
+    for number, name in enumerate(names):
         old, has_others = changing.old_types(root / name)
         if not has_others:
             continue
-        rules.write_text("\n".join(changing.around("same.jar", but=old)))
+        # In turns one that is copied into the classes, and one that gets an object.
+        rules.write_text("\n".join(changing.around("same.jar", but=old, hook=("proceed", "held")[number % 2])))
         target = folder / name
         report = woven_by(weave, rules, root / name, target)
         if report is None:

@@ -3,15 +3,19 @@
 
     hooks.py [--only NAME]...
 
-Names: java, dex, dotnet, later, odd. The program and the library of hooks are in tests/programs/hooks, with the lines that all of them print. Java
+Names: java, copies, dex, dotnet, later, odd. The program and the library of hooks are in tests/programs/hooks, with the lines that all of them print. Java
 runs on the oldest and the newest JDK; dex files are made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8,
 Mono and, where there is an SDK, CoreCLR 10. `later`: hooks of async methods and iterators of .NET; runtime_async.py has them on CoreCLR 10.
+`copies`: on the JVM a hook that is copied into a class does what one does that gets an object for `proceed`, and loads no class for it.
 `odd`: hooks and values that take all, at what .NET can neither box nor read, on CoreCLR 10.
 """
 
+import difflib
 import json
 import os
+import re
 import shutil
+import zipfile
 
 import check_dex
 import corpora
@@ -94,6 +98,73 @@ def java(score, folder):
         for version, home in judges().items():
             done = run([home / "bin" / "java", "-Xverify:all", "-cp", woven, f"app.{program}"], check=False, env=ENVIRONMENT)
             compare(score, f"java on {version}", program, done)
+
+
+def copies(score, folder):
+    """Hooks that are copied, and the same ones where their `synchronized` forbids it."""
+    home, sources = oldest_jdk() / "bin", SOURCES / "copies"
+    text = (sources / "acme/Copied.java").read_text()
+    hooks = {"copied": text, "kept": re.sub(r"public static (?!final|synchronized)", "public static synchronized ", text)}
+    compiled = {}
+    for name, source in {**hooks, "app": (sources / "app/Copies.java").read_text()}.items():
+        file = fresh(folder / "source" / name) / ("Copies.java" if name == "app" else "Copied.java")
+        file.write_text(source)
+        compiled[name] = fresh(folder / name)
+        run([home / "javac", "-g", "--release", "8", "-Xlint:-options", "-d", compiled[name], file])
+    app = folder / "app.jar"
+    run([home / "jar", "cf", app, "-C", compiled["app"], "."])
+
+    def woven(name, rules, library):
+        path, jar = folder / f"{name}.toml", folder / f"{name}.jar"
+        path.write_text(rules.replace("LIBRARY", str(compiled[library])))
+        run([weave_binary(), "-q", "--strict", "--rules", path, app, jar])
+        listed = run([home / "javap", "-p", "-cp", jar, "app.Copies", "app.Runs"]).stdout
+        with zipfile.ZipFile(jar) as members:
+            runners = sum("weave$hooks$proceed$" in member for member in members.namelist())
+        return jar, listed.count("weave$hook"), runners
+
+    rules = (sources / "weave.toml").read_text()
+    copied, kept = (woven(name, rules, name) for name in ("copied", "kept"))
+    # Of the three around `both` the one in between cannot be.
+    score.check("hooks that do no more than call `proceed` are copied", copied[1:] == (22, 1), f"{copied[1:]}")
+    score.check("those of a lock are not", kept[1] == 0 and kept[2] > 1, f"{kept[1:]}")
+    for version, java in judges().items():
+        ours, theirs = (run([java / "bin" / "java", "-Xverify:all", "-cp", jar, "app.Copies"], check=False, env=ENVIRONMENT)
+                        for jar, *_ in (copied, kept))
+        same = ours.returncode == theirs.returncode == 0 and ours.stdout == theirs.stdout
+        score.check(f"copies on {version}: the same lines", same, f"{len(theirs.stdout.splitlines())} lines")
+        if not same:
+            print("".join(difflib.unified_diff(theirs.stdout.splitlines(True), ours.stdout.splitlines(True), "kept", "copied")), ours.stderr[-1500:], theirs.stderr[-1500:])
+        trace = ["at weave$body$fails line", "at weave$hook$fails none", "at fails line", "at main line"]
+        score.check(f"copies on {version}: the copy has a frame without a line", ours.stderr.splitlines() == trace, ours.stderr)
+    conditions(score, folder, text, compiled["copied"])
+
+
+def conditions(score, folder, hooks, library):
+    """A method for each hook: which are copied; and no class is loaded for one that is."""
+    bin = oldest_jdk() / "bin"
+    refused = re.findall(r"public static (?:synchronized )?Object (\w+)", hooks[hooks.index("class Refused"):])
+    all = {name: f"Refused.{name}(proceed{', arg(0), arg(1)' if name == 'joined' else ''})" for name in refused}
+    all |= {"late": "Counted.late(proceed)", "same": "same(proceed)", "fallback": "fallback(proceed)"}
+    methods = "".join(f"    public static String {name}(String a, String b) {{ return a + b + a.length(); }}\n" for name in all)
+    main = "    public static void main(String[] args) { System.out.println(fallback(\"a\", \"b\")); }\n"
+    source, app, rules = folder / "One.java", folder / "one.jar", folder / "one.toml"
+    source.write_text(f"package app;\npublic class One {{\n{methods}{main}}}\n")
+    run([bin / "javac", "--release", "8", "-Xlint:-options", "-d", fresh(folder / "one"), source])
+    run([bin / "jar", "cf", app, "-C", folder / "one", "."])
+    lines = ["version = 1", "[[library]]", f"path = '{library}'"]
+    for name, call in all.items():
+        lines += ["[[aspect]]", f"name = '{name}'", f"match = {{ type = 'app.One', method = '{name}' }}", f"around = 'acme.Copied.{call}'"]
+    rules.write_text("\n".join(lines))
+    jar = folder / "one-woven.jar"
+    run([weave_binary(), "-q", "--strict", "--rules", rules, app, jar])
+    listed = run([bin / "javap", "-p", "-cp", jar, "app.One"]).stdout
+    copied = sorted(re.findall(r"weave\$hook\$(\w+)", listed))
+    score.check(f"of {', '.join(all)} two are copied", copied == ["fallback", "same"], ", ".join(copied))
+    log = folder / "loaded.log"
+    done = run([bin / "java", f"-Xlog:class+load:file={log}", "-cp", jar, "app.One"])
+    loaded = [line for line in log.read_text().splitlines() if " acme." in line or " weave" in line or "weave$" in line or "app.One$" in line]
+    score.check("a copied hook loads no class", done.stdout == "ab1\n" and not loaded, "; ".join(loaded)[:300])
 
 
 def dex(score, folder):
@@ -241,7 +312,7 @@ def odd(score, folder):
                 trace.unlink()
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "later": later, "odd": odd}
+EVERY = {"java": java, "copies": copies, "dex": dex, "dotnet": dotnet_, "later": later, "odd": odd}
 
 
 if __name__ == "__main__":

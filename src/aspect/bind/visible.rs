@@ -174,6 +174,44 @@ pub struct Named<'n> {
     pub how: CallHow,
 }
 
+/// Whether a method of the JDK looks at who calls it.
+pub fn looks_at_callers(owner: &str, method: &str) -> bool {
+    let own = CALLER_SENSITIVE.iter().filter(|(ty, _)| *ty == owner);
+    own.flat_map(|(_, names)| *names)
+        .any(|&name| name == "*" || name == method)
+}
+
+/// Whether a package is of the module `java.base`, in every JDK since 9.
+pub fn is_of_java_base(package: &str) -> bool {
+    const ROOTS: [&str; 12] = [
+        "java/io",
+        "java/lang",
+        "java/math",
+        "java/net",
+        "java/nio",
+        "java/security",
+        "java/text",
+        "java/time",
+        "java/util",
+        "javax/crypto",
+        "javax/net",
+        "javax/security/auth",
+    ];
+    const ELSEWHERE: [&str; 6] = [
+        "java/lang/instrument",
+        "java/lang/management",
+        "java/net/http",
+        "java/util/logging",
+        "java/util/prefs",
+        "javax/security/auth/kerberos",
+    ];
+    let below = |root: &str| {
+        let rest = package.strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    ROOTS.iter().any(|root| below(root)) && !ELSEWHERE.iter().any(|root| below(root))
+}
+
 /// What is known of the program.
 pub struct Visible<'v> {
     pub catalog: &'v Catalog,
@@ -183,19 +221,12 @@ pub struct Visible<'v> {
 impl Visible<'_> {
     /// Whether a method looks at who calls it, or may: of the type that the call names, or of one above it.
     pub fn is_caller_sensitive(&self, named: Named<'_>) -> bool {
-        let lists = |owner: &str| {
-            let all = CALLER_SENSITIVE.iter();
-            let mut own = all
-                .filter(|(ty, _)| *ty == owner)
-                .flat_map(|(_, names)| *names);
-            own.any(|&name| name == "*" || name == named.name)
-        };
         let walks = |owner: &str| {
             let declared = self.catalog.declared(owner);
             declared.is_some_and(|declared| declared.walks_stack)
         };
         let mut all = self.hierarchy.all_above(named.owner).into_iter();
-        all.any(|owner| lists(owner) || walks(owner))
+        all.any(|owner| looks_at_callers(owner, named.name) || walks(owner))
     }
 
     /// Whether everybody can make a call that the type `caller` makes; else why not.

@@ -32,7 +32,7 @@ use crate::error::Result;
 use crate::jvm::class::Class;
 use crate::jvm::constructor::Initialisation;
 use crate::jvm::emit::{self, Kind, Snippet};
-use crate::jvm::frames::{FullFrame, VerificationType, item};
+use crate::jvm::frames::{FullFrame, VerificationType, item, verification_type};
 use crate::jvm::insn::{self, op};
 use crate::jvm::parameters::Parameter;
 use crate::jvm::pool::{Additions, tag};
@@ -530,11 +530,7 @@ impl Own<'_> {
     fn proceed(&self, proceed: &Proceed, put: &mut Put<'_, '_>) -> Attempt<()> {
         let made = put.proceeds.iter().find(|(known, _)| known == proceed);
         let &(_, maker) = made.ok_or(Reason::Unsupported)?;
-        let object = usize::from(!self.is_static);
-        let kept = match proceed.takes_arguments {
-            true => &self.values[..object],
-            false => &self.values[..],
-        };
+        let kept = self.kept(proceed);
         if let Maker::Runner { class, number, .. } = maker {
             put.out.indexed(op::NEW, class, 0, 1);
             put.out.op(op::DUP, 1, 2);
@@ -549,13 +545,48 @@ impl Own<'_> {
             Maker::Runner { constructor, .. } => {
                 (put.out).indexed(op::INVOKESPECIAL, constructor, 2 + words, 0);
             }
+            Maker::Copy(_) => return Err(Reason::Unsupported.into()),
         }
+        Ok(())
+    }
+
+    /// What runs the body with what it does not take itself.
+    fn kept(&self, proceed: &Proceed) -> &[Value] {
+        let object = usize::from(!self.is_static);
+        match proceed.takes_arguments {
+            true => &self.values[..object],
+            false => &self.values[..],
+        }
+    }
+
+    /// The call of a copy of a hook, which takes what its `proceed` would keep.
+    fn put_copy(
+        &self,
+        call: &Call,
+        (proceed, method): (&Proceed, u16),
+        put: &mut Put<'_, '_>,
+    ) -> Attempt<()> {
+        let mut words = 0;
+        for value in self.kept(proceed) {
+            put.out.load(value.kind, value.slot);
+            words += value.kind.words();
+        }
+        for (operand, parameter) in call.operands.iter().zip(call.parameters()) {
+            if !matches!(operand.source, Source::Proceed(_)) {
+                self.operand(operand, true, put)?;
+                words += emit::words(parameter);
+            }
+        }
+        put.out.call(method, words, emit::words(call.result()));
         Ok(())
     }
 
     /// The call of a hook in place of the body, and the return of its result, which is the method's, of this type.
     pub fn put_around(&self, call: &Call, result: &Ty, put: &mut Put<'_, '_>) -> Attempt<()> {
-        self.put_call(call, true, put)?;
+        match put.proceeds {
+            [(proceed, Maker::Copy(method))] => self.put_copy(call, (proceed, *method), put)?,
+            _ => self.put_call(call, true, put)?,
+        }
         match &call.given {
             None => put.out.pop(emit::words(&call.hook.result)),
             Some((Convert::Cast, to)) => put.cast(to),
@@ -592,7 +623,7 @@ pub(super) struct Put<'p, 'a> {
     pub proceeds: &'p [(Proceed, Maker)],
 }
 
-/// What makes an object that runs a body, by its constants.
+/// What makes an object that runs a body, by its constants; or the hook's copy, which runs it itself.
 #[derive(Clone, Copy)]
 pub enum Maker {
     /// An `invokedynamic`.
@@ -603,6 +634,8 @@ pub enum Maker {
         constructor: u16,
         number: u16,
     },
+    /// The method that the class has instead of the hook.
+    Copy(u16),
 }
 
 impl Put<'_, '_> {
@@ -751,18 +784,5 @@ pub(super) fn parameter_type(
     match parameter.ty {
         Some(_) => (parameter.tag, additions.class(&class.pool, parameter.name)),
         None => (parameter.tag, 0),
-    }
-}
-
-fn verification_type(ty: &Ty, class: &Class<'_>, additions: &mut Additions) -> VerificationType {
-    match ty {
-        Ty::Prim(Prim::I64 | Prim::U64) => (item::LONG, 0),
-        Ty::Prim(Prim::F32) => (item::FLOAT, 0),
-        Ty::Prim(Prim::F64) => (item::DOUBLE, 0),
-        Ty::Prim(_) => (item::INTEGER, 0),
-        _ => (
-            item::OBJECT,
-            additions.class(&class.pool, &emit::class_name(ty)),
-        ),
     }
 }

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 pub(crate) struct PlannedClass<'a> {
     class: jvm::Class<'a>,
     plan: Plan,
-    /// The places of its bodies in what runs them.
+    /// What runs its bodies.
     seats: jvm::Seats,
 }
 
@@ -73,11 +73,11 @@ pub(crate) fn plan_class<'a>(
         plan.not_numbered.insert(0);
     }
     let is_touched = !plan.is_empty() || !plan.matched.is_empty();
-    Ok(is_touched.then_some(PlannedClass {
-        class,
-        plan,
-        seats: jvm::Seats::default(),
-    }))
+    let seats = match cx.own {
+        Some(own) => jvm::Seats::copying(&class, &plan, &|call| own.hook_body(call)),
+        None => jvm::Seats::default(),
+    };
+    Ok(is_touched.then_some(PlannedClass { class, plan, seats }))
 }
 
 impl PlannedClass<'_> {
@@ -89,9 +89,8 @@ impl PlannedClass<'_> {
     }
 
     /// Gives its bodies places in what runs those of its artifact, which lies under `root` beside it.
-    pub(crate) fn seat(&mut self, runners: &mut jvm::Runners, root: &str) -> Result<()> {
-        self.seats = runners.seats(root, &self.class, &self.plan)?;
-        Ok(())
+    pub(crate) fn seat(&mut self, runners: &mut jvm::Runners, root: &str) {
+        runners.seat(root, &self.class, &self.plan, &mut self.seats);
     }
 
     pub(crate) fn name(&self) -> Cow<'_, str> {

@@ -1,5 +1,6 @@
 //! The hook libraries for the JVM, Android and .NET, embedded in this binary.
 
+use crate::aspect::bind::visible::is_of_java_base;
 use crate::cil;
 use crate::container::deps_json;
 use crate::container::jar::Manifest;
@@ -198,7 +199,7 @@ fn stands_on_base(own: &BTreeMap<String, Vec<u8>>, packages: &BTreeSet<&str>) ->
     }
     let known = |class: &str| {
         let package = class.rsplit_once('/').map_or("", |(package, _)| package);
-        package == PACKAGE || packages.contains(package) || is_of_base(package)
+        package == PACKAGE || packages.contains(package) || is_of_java_base(package)
     };
     for (name, bytes) in own.iter().filter(|(name, _)| name.ends_with(".class")) {
         // In no package, or of another Java version: no module has such.
@@ -211,35 +212,4 @@ fn stands_on_base(own: &BTreeMap<String, Vec<u8>>, packages: &BTreeSet<&str>) ->
         }
     }
     Ok(true)
-}
-
-/// Whether a package is of the module `java.base`, in every JDK since 9.
-fn is_of_base(package: &str) -> bool {
-    const ROOTS: [&str; 12] = [
-        "java/io",
-        "java/lang",
-        "java/math",
-        "java/net",
-        "java/nio",
-        "java/security",
-        "java/text",
-        "java/time",
-        "java/util",
-        "javax/crypto",
-        "javax/net",
-        "javax/security/auth",
-    ];
-    const ELSEWHERE: [&str; 6] = [
-        "java/lang/instrument",
-        "java/lang/management",
-        "java/net/http",
-        "java/util/logging",
-        "java/util/prefs",
-        "javax/security/auth/kerberos",
-    ];
-    let below = |root: &str| {
-        let rest = package.strip_prefix(root);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    ROOTS.iter().any(|root| below(root)) && !ELSEWHERE.iter().any(|root| below(root))
 }

@@ -1,5 +1,6 @@
 package acme;
 
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 import java.util.function.DoubleSupplier;
 import java.util.function.IntSupplier;
@@ -82,5 +83,30 @@ public final class Same {
 
     public static void proceed(Runnable body) {
         body.run();
+    }
+
+    /** It asks for an object, so it is not copied. */
+    public static <T> T held(Supplier<T> body) {
+        return Objects.requireNonNull(body).get();
+    }
+
+    public static boolean held(BooleanSupplier body) {
+        return Objects.requireNonNull(body).getAsBoolean();
+    }
+
+    public static int held(IntSupplier body) {
+        return Objects.requireNonNull(body).getAsInt();
+    }
+
+    public static long held(LongSupplier body) {
+        return Objects.requireNonNull(body).getAsLong();
+    }
+
+    public static double held(DoubleSupplier body) {
+        return Objects.requireNonNull(body).getAsDouble();
+    }
+
+    public static void held(Runnable body) {
+        Objects.requireNonNull(body).run();
     }
 }

@@ -287,8 +287,8 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 continue;
             };
             let root = class_root(archive.members()[*index].name(), &class.name());
-            let claimed = class.claim(self.ledger);
-            if let Err(e) = claimed.and_then(|()| class.seat(&mut self.runners, &root)) {
+            class.seat(&mut self.runners, &root);
+            if let Err(e) = class.claim(self.ledger) {
                 *outcome = Ok(MaybeClass::Unreadable(e));
             }
         }

@@ -36,8 +36,8 @@ impl<'a> Walk<'a, '_> {
         for (found, planned) in &mut planned {
             let Ok(Some(class)) = planned else { continue };
             let root = class_root(&found.name, &class.name());
-            let claimed = class.claim(self.ledger);
-            if let Err(e) = claimed.and_then(|()| class.seat(&mut self.runners, &root)) {
+            class.seat(&mut self.runners, &root);
+            if let Err(e) = class.claim(self.ledger) {
                 *planned = Err(e);
             }
         }
