@@ -2,24 +2,19 @@
 //! does not depend on the threads, and the file is laid out. Each step makes a type from the one before: [`Weaver`], [`Joined`](crate::cil::weave::join::Joined), [`Woven`], [`Written`].
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::call::Bound;
-use crate::aspect::bind::site::{Redirect, Where};
-use crate::aspect::plan::{Plan, Planned, Redirected};
+use crate::aspect::plan::Redirected;
 use crate::aspect::woven::WovenType;
-use crate::bytes::put_le_u32;
-use crate::cil::il::insn::op;
 use crate::cil::image::Image;
 use crate::cil::machines::Machines;
-use crate::cil::metadata::schema::{column, table};
 use crate::cil::pdb;
 use crate::cil::run::{POISONED, Run, both, gather, here};
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
 use crate::cil::warning::Warning;
 use crate::cil::weave::inlining;
 use crate::cil::weave::join::{Joined, Joiner};
+use crate::cil::weave::methods::Methods;
 use crate::cil::weave::part::{Assembly, Part, Scratch, Weaver};
-use crate::cil::weave::points;
-use crate::cil::weave::redirects::Redirects;
+use crate::cil::weave::sites::OldBodies;
 use crate::cil::write::image::{self, Edits, Metadata, Rest, Written};
 use crate::error::Result;
 use crate::in_order::InOrder;
@@ -32,50 +27,6 @@ struct Parts<'r> {
     /// Methods of a part, about.
     methods: usize,
     run: Run<'r>,
-}
-
-/// The methods to weave, ascending by type and index, and the own hooks that they have by their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct Methods {
-    pub planned: Vec<Planned>,
-    pub bound: Vec<Arc<Bound>>,
-    /// What is called instead of methods. The image has these calls already, as [`redirect`] makes them.
-    pub redirects: Vec<Arc<Redirect>>,
-    /// The points at which they are called, which the image has not. Their methods are planned.
-    pub points: Vec<Redirected>,
-    /// The ids of those that are recorded, as in [`Plan::call_ids`].
-    pub call_ids: Vec<u32>,
-}
-
-impl Methods {
-    fn redirects(&self) -> Redirects<'_> {
-        Redirects {
-            all: &self.redirects,
-            ids: &self.call_ids,
-            points: &self.points,
-        }
-    }
-}
-
-impl From<Vec<Planned>> for Methods {
-    fn from(planned: Vec<Planned>) -> Methods {
-        Methods {
-            planned,
-            ..Methods::default()
-        }
-    }
-}
-
-impl From<Plan> for Methods {
-    fn from(plan: Plan) -> Methods {
-        Methods {
-            planned: plan.methods,
-            bound: plan.bound,
-            redirects: plan.redirects,
-            call_ids: plan.call_ids,
-            points: Vec::new(),
-        }
-    }
 }
 
 /// Records the outcomes of types, in parts.
@@ -116,73 +67,10 @@ pub fn weave_on<'i, 'a, R: Recorder>(
     )
 }
 
-/// The image with redirected calls: they have the tokens of methods that a weave of the same methods adds.
-pub struct WithRedirects {
-    /// None: all calls stay.
-    pub bytes: Option<Vec<u8>>,
-    /// The calls that stay as they are, and why.
-    pub left: Vec<(Redirected, Reason)>,
-}
-
-/// Redirects calls of an image that is woven then. Calls keep their places, so nothing in a method moves.
-pub fn redirect(
-    assembly: Assembly<'_, '_>,
-    methods: &Methods,
-    calls: &[Redirected],
-) -> Result<WithRedirects> {
-    let all = (&methods.planned[..], &methods.bound[..]);
-    let image = assembly.image;
-    let machines = Machines::read(image);
-    let weaver = Weaver::new(assembly, all, methods.redirects(), machines, None)?;
-    let mut out = WithRedirects {
-        bytes: None,
-        left: Vec::new(),
-    };
-    for call in calls {
-        let token = match (&weaver.tokens, weaver.redirects.get(call.redirect as usize)) {
-            (Err(reason), _) => Err(*reason),
-            (Ok(_), Some(token)) => *token,
-            (Ok(_), None) => Err(Reason::Unsupported),
-        };
-        let token = match token {
-            Ok(token) => token,
-            Err(reason) => {
-                out.left.push((*call, reason));
-                continue;
-            }
-        };
-        let positions = image.metadata.method_positions(call.ty + 1)?;
-        let method = match call.inner {
-            0 => image.metadata.method_at(positions.start + call.index)?,
-            inner => inner,
-        };
-        let row = image.metadata.tables.row(table::METHOD_DEF, method)?;
-        let (start, body) = image.body(row.get(column::method_def::RVA))?;
-        let start = start + body.code_offset;
-        let mut at = start + call.at as usize;
-        if let Some(placed) = methods.redirects[call.redirect as usize].placed() {
-            if let Some(reason) = weaver.stays((call, method), placed, body.code)? {
-                out.left.push((*call, reason));
-                continue;
-            }
-            if placed.when != Where::Replace {
-                continue;
-            }
-            at = start + points::instruction(body.code, call.at)?.pc as usize;
-        }
-        let bytes = out.bytes.get_or_insert_with(|| image.bytes.to_vec());
-        // Prefixes of a field's access.
-        bytes[start + call.at as usize..at].fill(op::NOP as u8);
-        bytes[at] = op::CALL as u8;
-        put_le_u32(bytes, at + 1, token);
-    }
-    Ok(out)
-}
-
 /// The same in parts of so many methods.
 fn weave_in_parts<'i, 'a, R: Recorder>(
     assembly: Assembly<'i, 'a>,
-    planned: Methods,
+    methods: Methods,
     key: Option<&'a StrongNameKey>,
     recorder: &R,
     parts: Parts<'_>,
@@ -194,18 +82,25 @@ fn weave_in_parts<'i, 'a, R: Recorder>(
         || Ok(Machines::read(image)),
         || Ok(takes_numbers.then(|| SymbolNumbers::read(&image.metadata))),
     )?;
-    let all = (&planned.planned[..], &planned.bound[..]);
-    let weaver = Weaver::new(assembly, all, planned.redirects(), machines, numbers)?;
+    let weaver = Weaver::new(assembly, methods, machines, numbers)?;
     let (joined, records) = weave_and_join(&weaver, recorder, parts)?;
-    // The next step needs more memory than these.
-    drop(weaver);
-    drop(planned);
-    Ok((Woven::new(assembly, joined, key, parts.run)?, records))
+    // The next step needs more memory than the rest of it.
+    let Weaver {
+        old, left_calls, ..
+    } = weaver;
+    let woven = Woven::new(assembly, (joined, old), key, parts.run)?;
+    Ok((
+        Woven {
+            left_calls,
+            ..woven
+        },
+        records,
+    ))
 }
 
 /// Weaves all parts, and then the state machines.
 fn weave_and_join<'i, R: Recorder>(
-    weaver: &Weaver<'_, 'i, '_>,
+    weaver: &Weaver<'i, '_>,
     recorder: &R,
     parts: Parts<'_>,
 ) -> Result<(Joined<'i>, Vec<R::Records>)> {
@@ -214,7 +109,7 @@ fn weave_and_join<'i, R: Recorder>(
     let ranges = weaver.parts(methods);
     let joined = InOrder::new(
         (Joiner::new(weaver), Vec::with_capacity(ranges.len() + 2)),
-        |(joiner, all): &mut (Joiner<'_, '_, 'i, '_>, Vec<R::Records>),
+        |(joiner, all): &mut (Joiner<'_, 'i, '_>, Vec<R::Records>),
          (part, records): (Option<Part>, Option<R::Records>)| {
             all.extend(records);
             part.map_or(Ok(()), |part| joiner.add(part))
@@ -321,13 +216,14 @@ pub struct Woven<'i, 'a> {
     tail_calls: u32,
     /// The assemblies without a strong name that hooks brought.
     unsigned: Vec<String>,
+    left_calls: Vec<(Redirected, Reason)>,
 }
 
 impl<'i, 'a> Woven<'i, 'a> {
     /// Makes the new metadata, reads what stays, and gives the bodies their final tokens.
     fn new(
         assembly: Assembly<'i, 'a>,
-        joined: Joined<'i>,
+        (joined, old): (Joined<'i>, OldBodies<'_, '_>),
         key: Option<&'a StrongNameKey>,
         run: Run<'_>,
     ) -> Result<Self> {
@@ -342,7 +238,7 @@ impl<'i, 'a> Woven<'i, 'a> {
         let unsigned = additions.unsigned_references();
         let fields = &framing.fields;
         let bodies = parts.iter().flat_map(|part| &part.bodies.list);
-        let unmarked = inlining::unmarked(image, bodies)?;
+        let unmarked = inlining::unmarked(image, &old, bodies)?;
         for body in parts.iter_mut().flat_map(|part| &mut part.bodies.list) {
             body.unmarked = unmarked.contains(&body.method);
         }
@@ -350,7 +246,7 @@ impl<'i, 'a> Woven<'i, 'a> {
         let (metadata, rest) = both(
             run,
             || Metadata::new(image, additions, fields, key),
-            || Rest::read(image, &lists, fields),
+            || Rest::read(image, old, &lists, fields),
         )?;
         let parts: Vec<_> = parts
             .into_iter()
@@ -373,12 +269,18 @@ impl<'i, 'a> Woven<'i, 'a> {
             },
             tail_calls,
             unsigned,
+            left_calls: Vec::new(),
         })
     }
 
     /// Whether anything was woven; if not, the input is the output.
     pub fn is_empty(&self) -> bool {
-        self.edits.parts.iter().all(|part| part.list.is_empty())
+        self.edits.is_empty()
+    }
+
+    /// The planned calls and points that stay as they are, and why.
+    pub fn left_calls(&self) -> &[(Redirected, Reason)] {
+        &self.left_calls
     }
 
     /// Lays out the new file. `symbols` becomes the manifest resource [`SYMBOLS_RESOURCE`](image::SYMBOLS_RESOURCE).

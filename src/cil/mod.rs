@@ -24,12 +24,13 @@ pub mod warning;
 pub mod weave;
 pub mod write;
 
-pub use assembly::{Methods, Recorder, Woven, redirect, weave, weave_on};
+pub use assembly::{Recorder, Woven, weave, weave_on};
 pub use image::{Image, is_assembly, is_native};
 pub use scan::calls::library_types;
 pub use scan::{Survey, scan};
 pub use symbols::SymbolNames;
 pub use warning::Warning;
+pub use weave::methods::Methods;
 pub use weave::part::Assembly;
 pub use weave::part::Scratch;
 pub use write::image::Written;

@@ -28,6 +28,7 @@ use crate::cil::metadata::tables::{decode, encode, token, token_row};
 use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
+use crate::cil::weave::methods::{Methods, WithOwn};
 use crate::cil::weave::own::{self, Method, Own, Run};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,11 +100,7 @@ struct Whole<'w, 'a> {
 }
 
 impl<'w, 'a> Whole<'w, 'a> {
-    fn read(
-        image: &Image<'a>,
-        planned: &'w Planned,
-        bound: &'w Arc<Bound>,
-    ) -> Result<Whole<'w, 'a>> {
+    fn read(image: &Image<'a>, WithOwn { planned, bound }: WithOwn<'w>) -> Result<Whole<'w, 'a>> {
         use column::method_def::{IMPL_FLAGS, NAME, PARAM_LIST, SIGNATURE};
         let metadata = &image.metadata;
         let owner = planned.ty + 1;
@@ -203,19 +200,14 @@ struct Nested {
 /// imported already. `line` gives a method's first line.
 pub(crate) fn add(
     image: &Image<'_>,
-    (planned, bound): (&[Planned], &[Arc<Bound>]),
+    methods: &Methods,
     line: &dyn Fn(u32) -> u32,
     importer: &mut Importer<'_, '_>,
     all: &mut Vec<Adapter>,
 ) -> Result<Splits> {
     let mut wholes = Vec::new();
-    for planned in planned {
-        if let Some(place) = planned.bound
-            && let bound = &bound[place as usize]
-            && bound.around.is_some()
-        {
-            wholes.push(Whole::read(image, planned, bound)?);
-        }
+    for of in methods.with_own().filter(|of| of.bound.around.is_some()) {
+        wholes.push(Whole::read(image, of)?);
     }
     if wholes.is_empty() {
         return Ok(Splits::default());

@@ -14,7 +14,6 @@
 
 use crate::aspect::bind::call::{Bound, Call, Operand, Source};
 use crate::aspect::bind::ty::{Ty, in_machine};
-use crate::aspect::plan::Planned;
 use crate::cil::il::insn::{self, op};
 use crate::cil::image::Image;
 use crate::cil::machines::{Machine, Machines, Sort};
@@ -25,6 +24,7 @@ use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table
 use crate::cil::rewrite::Snippet;
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::{Importer, Imports};
+use crate::cil::weave::methods::{Methods, WithOwn};
 use crate::cil::weave::ordinary::Tokens;
 use crate::cil::weave::own::{self, Ends, Method, Own, Piece, Times};
 use crate::cil::weave::points::{Around, count_of_locals};
@@ -32,7 +32,6 @@ use crate::cil::weave::state_machine;
 use crate::cil::weave::tokens;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// Async methods and iterators with hooks at their ends, by the `MethodDef` rows of their kick-offs.
 pub(crate) type Completions = FxHashMap<u32, Completion>;
@@ -83,15 +82,14 @@ fn completing(bound: &Bound) -> Option<&Bound> {
 /// Finds where the planned methods with such hooks complete, and adds what these need.
 pub(crate) fn add(
     image: &Image<'_>,
-    (planned, bound): (&[Planned], &[Arc<Bound>]),
+    methods: &Methods,
     machines: &Machines,
     importer: &mut Importer<'_, '_>,
 ) -> Result<Completions> {
     let mut all = Completions::default();
     let mut moves_fields = None;
-    for planned in planned {
-        let Some(bound) = (planned.bound).and_then(|place| completing(&bound[place as usize]))
-        else {
+    for WithOwn { planned, bound } in methods.with_own() {
+        let Some(bound) = completing(bound) else {
             continue;
         };
         let positions = image.metadata.method_positions(planned.ty + 1)?;

@@ -8,6 +8,7 @@ use crate::cil::metadata::flags::impl_flag;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
 use crate::cil::weave::bodies::NewBody;
+use crate::cil::weave::sites::OldBodies;
 use crate::error::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +30,7 @@ struct Marked {
 /// The rows of the methods that lose the mark `AggressiveInlining`.
 pub(crate) fn unmarked<'b>(
     image: &Image<'_>,
+    old: &OldBodies<'_, '_>,
     bodies: impl Iterator<Item = &'b NewBody>,
 ) -> Result<BTreeSet<u32>> {
     let tables = &image.metadata.tables;
@@ -47,7 +49,7 @@ pub(crate) fn unmarked<'b>(
         }
     }
     for caller in marked.keys().copied().collect::<Vec<_>>() {
-        for called in calls(image, caller)? {
+        for called in calls(image, old, caller)? {
             if let Some(called) = marked.get_mut(&called) {
                 called.callers.push(caller);
                 marked.get_mut(&caller).expect("it is marked").unjudged += 1;
@@ -98,10 +100,10 @@ fn judge(mut marked: BTreeMap<u32, Marked>) -> BTreeSet<u32> {
 }
 
 /// The rows of the methods of the same assembly that a method calls, each as often as it stands there.
-fn calls(image: &Image<'_>, method: u32) -> Result<Vec<u32>> {
+fn calls(image: &Image<'_>, old: &OldBodies<'_, '_>, method: u32) -> Result<Vec<u32>> {
     let tables = &image.metadata.tables;
     let row = tables.row(table::METHOD_DEF, method)?;
-    let (_, body) = image.body(row.get(column::method_def::RVA))?;
+    let body = old.body(row.get(column::method_def::RVA))?.body;
     let mut found = Vec::new();
     for at in insn::tokens(body.code) {
         let mut token = at?.token;

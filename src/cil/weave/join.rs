@@ -12,7 +12,7 @@ use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Hooks, Snippet};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
-use crate::cil::weave::ordinary::{self, MethodInfo};
+use crate::cil::weave::ordinary;
 use crate::cil::weave::own::Own;
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver, has_pair};
 use crate::cil::weave::runtime_async::{self, OwnHooks};
@@ -95,8 +95,8 @@ impl rewrite::Signatures for Additions {
 }
 
 /// Joins woven parts.
-pub struct Joiner<'j, 'w, 'i, 'a> {
-    weaver: &'j Weaver<'w, 'i, 'a>,
+pub struct Joiner<'j, 'i, 'a> {
+    weaver: &'j Weaver<'i, 'a>,
     additions: Additions,
     edits: pdb::Edits,
     parts: Vec<JoinedPart>,
@@ -116,9 +116,9 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     moves_fields: Option<bool>,
 }
 
-impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
+impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
     /// Nothing yet.
-    pub(crate) fn new(weaver: &'j Weaver<'w, 'i, 'a>) -> Self {
+    pub(crate) fn new(weaver: &'j Weaver<'i, 'a>) -> Self {
         let mut additions = weaver.additions.clone();
         // In many programs every second method has locals of its own.
         additions.reserve_signatures(weaver.planned.len() / 2);
@@ -244,12 +244,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 Err(Unwoven::Left(_)) if !part.is_needed() => continue,
                 opened => opened?,
             };
-            let shape = MethodInfo {
-                result: opened.result,
-                locals: opened.locals,
-                constructor: None,
-                hooks: &[],
-            };
+            let shape = opened.info();
             let inner = weaver.around_ends(&opened, planned.planned, machine.kickoff)?;
             let own = inner.as_ref().and_then(|inner| inner.own.as_ref());
             let around = inner.as_ref().map(|inner| &inner.around);
@@ -341,12 +336,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             Ok(tokens) => tokens,
             Err(reason) => return Err((*reason).into()),
         };
-        let shape = MethodInfo {
-            result: opened.result,
-            locals: opened.locals,
-            constructor: None,
-            hooks: &[],
-        };
+        let shape = opened.info();
         let id = weaver.planned[planned.planned].id;
         let calls_more = weaver.begins_apart(planned.planned, Sort::ByRuntime);
         let logical = runtime_async::Weaver {
@@ -385,11 +375,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             &mut bodies.bytes,
         )?;
         let to = weaver.method_of_body(opened.method);
-        let old_len = match to == opened.method {
-            true => opened.body.len as u32,
-            false => 0,
-        };
-        scratch.add_body((to, old_len), start);
+        scratch.add_body((to, opened.old_len(to)), start);
         let edits = &mut self.edits;
         let (document, line) =
             weaver.move_lines(planned.planned, &opened, &rewritten, scratch, edits);
@@ -403,7 +389,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     /// Weaves the points that a method (its place in the plan) has in its state machine, where its logical call is not woven with them.
     fn add_points(&mut self, place: usize, scratch: &mut Scratch) -> Result<()> {
         let weaver = self.weaver;
-        let (_, calls) = weaver.points(&weaver.planned[place]);
+        let calls = weaver.points(&weaver.planned[place]).in_machine;
         for calls in calls.chunk_by(|a, b| a.inner == b.inner) {
             let inner = calls[0].inner;
             if self.with_points.contains(&inner) {

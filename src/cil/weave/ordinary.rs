@@ -106,8 +106,6 @@ pub struct MethodInfo<'a> {
     pub locals: &'a [u8],
     /// For instance constructors of reference types.
     pub constructor: Option<&'a dyn Calls>,
-    /// Tokens of hooks that the image calls already, mostly none.
-    pub hooks: &'a [u32],
 }
 
 /// Reads a method's code and makes its recipe, or says why it cannot be woven.
@@ -118,28 +116,20 @@ pub fn recipe<'r>(
     tokens: &Tokens,
     scratch: &mut Scratch,
 ) -> Result<Recipe<'r>, Reason> {
-    let mut woven_already = false;
     let mut initialised = None;
-    let looks_at_calls = shape.constructor.is_some() || !shape.hooks.is_empty();
     // The F# compiler calls constructors by `callvirt`. It matters where hooks look at `this`.
     let or_virtual = planned.bound.is_some();
     let walked = scratch.walk(body, |insn, _| {
         let is_call = insn.opcode == op::CALL || or_virtual && insn.opcode == op::CALLVIRT;
-        if !looks_at_calls || !is_call {
-            return;
-        }
         if let Some(calls) = shape.constructor
+            && is_call
             && calls.initialises_this(insn.token(body.code))
         {
             initialised = Some(insn.end());
         }
-        woven_already |= shape.hooks.contains(&insn.token(body.code));
     });
     if walked.is_err() {
         return Err(Reason::UnreadableBody);
-    }
-    if woven_already {
-        return Err(Reason::AlreadyWoven);
     }
     let start = match (shape.constructor, initialised) {
         (Some(calls), Some(behind))

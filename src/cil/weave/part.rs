@@ -2,9 +2,9 @@
 //! of locals, which get their tokens when a [`Joiner`](crate::cil::weave::join::Joiner) joins the parts.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::attempt::{Attempt, Unwoven};
+use crate::aspect::attempt::{Attempt, Unwoven, settle};
 use crate::aspect::bind::call::{Bound, Operand, Role, Source};
-use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
+use crate::aspect::bind::site::{Passed, Redirect};
 use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
@@ -29,11 +29,13 @@ use crate::cil::weave::calls::ConstructorCalls;
 use crate::cil::weave::completion::{self, Completion, Completions, Inner};
 use crate::cil::weave::constructor::Calls;
 use crate::cil::weave::import::{Importer, Imports};
+use crate::cil::weave::methods::Methods;
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
 use crate::cil::weave::points::{self, Around};
-use crate::cil::weave::redirects::{self, Redirects};
-use crate::cil::weave::references::{self, Needs, References};
+use crate::cil::weave::redirects::{self, Redirects, Token};
+use crate::cil::weave::references::{self, Needs};
+use crate::cil::weave::sites::{self, OldBodies, Read, Settled, Site};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
@@ -52,11 +54,14 @@ pub struct Scratch {
 }
 
 /// What all threads read while they weave an image.
-pub struct Weaver<'w, 'i, 'a> {
+pub struct Weaver<'i, 'a> {
     pub(crate) image: &'i Image<'a>,
-    pub(crate) planned: &'w [Planned],
+    /// The bodies, with their redirected calls.
+    pub(crate) old: OldBodies<'i, 'a>,
+    /// The methods to weave, and those that have points alone.
+    pub(crate) planned: Vec<Planned>,
     /// The own hooks that methods have by their numbers.
-    bound: &'w [Arc<Bound>],
+    bound: Vec<Arc<Bound>>,
     pub(crate) source: &'i pdb::Source<'i>,
     pub(crate) pdb: Option<Pdb<'i>>,
     machines: Machines,
@@ -69,16 +74,26 @@ pub struct Weaver<'w, 'i, 'a> {
     imports: Imports,
     pub(crate) adapters: Vec<Adapter>,
     /// What is called instead, and the points at which it is.
-    all: &'w [Arc<Redirect>],
-    points: &'w [Redirected],
+    all: Vec<Arc<Redirect>>,
+    points: Vec<Redirected>,
+    /// The calls and points that stay as they are, and why.
+    pub(crate) left_calls: Vec<(Redirected, Reason)>,
     /// The targets of redirected calls, by their numbers in the plan.
-    pub(crate) redirects: redirects::Tokens,
+    pub(crate) redirects: Vec<Token>,
     /// The methods with `around` hooks.
     splits: Splits,
     /// The async methods that have hooks where they complete.
     completions: Completions,
     /// The rows that the hooks need.
     pub(crate) additions: Additions,
+}
+
+/// The points of a method at which something is called.
+pub(crate) struct PointsOf<'w> {
+    /// Those in its own code.
+    own: &'w [Redirected],
+    /// Those in its state machine.
+    pub(crate) in_machine: &'w [Redirected],
 }
 
 /// The methods of some types, woven.
@@ -150,103 +165,71 @@ impl<'i, 'a> Assembly<'i, 'a> {
     }
 }
 
-impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
-    /// Prepares a weave. With `numbers`, [`WovenType::numbered`] lists the methods, and [`Weaver::symbol_names`] has their
-    /// names.
+impl<'i, 'a> Weaver<'i, 'a> {
+    /// Prepares a weave: adds all rows that it needs but those of state machines, and redirects calls. With `numbers`,
+    /// [`WovenType::numbered`] lists the methods, and [`Weaver::symbol_names`] has their names.
     pub fn new(
-        Assembly { image, source }: Assembly<'i, 'a>,
-        (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
-        redirects: Redirects<'w>,
+        assembly: Assembly<'i, 'a>,
+        mut methods: Methods,
         machines: Machines,
         numbers: Option<SymbolNumbers>,
-    ) -> Result<Weaver<'w, 'i, 'a>> {
+    ) -> Result<Weaver<'i, 'a>> {
+        let Assembly { image, source } = assembly;
+        if methods.calls.is_empty() {
+            methods.redirects.clear();
+        }
+        let sites = sites::find(image, &machines, &methods)?;
+        let points: Vec<Redirected> = sites.iter().filter_map(Site::point).collect();
+        let redirects = Redirects {
+            all: &methods.redirects,
+            ids: &methods.call_ids,
+            points: &points,
+        };
         let mut additions = Additions::new(&image.metadata);
-        let advice = planned
-            .iter()
-            .fold(Advice::default(), |all, p| all.with(p.advice));
-        let of_calls = redirects::bounds(redirects.all);
-        let own = || {
-            let of = |planned: &'w Planned| planned.bound.map(|place| &*bound[place as usize]);
-            let of_methods = planned.iter().filter_map(of);
-            let all = of_methods.chain(of_calls.iter().map(|bound| &**bound));
-            all.flat_map(Bound::layers)
+        let pdb = source.pdb();
+        let lines = |method| {
+            let first = pdb.as_ref().and_then(|pdb| pdb.first_line(method));
+            first.map_or(0, |(_, line)| line)
         };
-        let mut imported = Imported::default();
-        let tokens = match image.refusal() {
-            Some(reason) => Err(reason),
-            None => {
-                let has_pairs = advice.as_pair().only(Advice::ALL) != Advice::default();
-                let needs = Needs {
-                    advice: advice.with(redirects.advice()),
-                    logical: has_pairs && !machines.is_empty(),
-                    by_runtime: has_pairs && machines.has_by_runtime(),
-                    switched: own().any(|bound| bound.logical.is_some()),
-                    follows: redirects.follows(),
-                    guard: own().any(needs_guard),
-                };
-                match references::add(image, needs, &mut additions) {
-                    Ok(references) => {
-                        if own().next().is_some() || !redirects.all.is_empty() {
-                            let pdb = source.pdb();
-                            imported = import(
-                                (image, pdb.as_ref()),
-                                (own(), (planned, bound)),
-                                redirects,
-                                (&references, &mut additions),
-                                &machines,
-                            )?;
-                        }
-                        Ok(references.tokens)
-                    }
-                    Err(Unwoven::Left(reason)) => Err(reason),
-                    Err(Unwoven::Failed(e)) => return Err(e),
-                }
-            }
-        };
+        let imported = import(
+            (image, &machines),
+            &methods,
+            redirects,
+            &lines,
+            &mut additions,
+        )?;
+        let mut old = OldBodies::of(image);
+        let Settled { points, left } = old.redirect(&sites, &imported.redirects)?;
+        if !sites.is_empty() && left.len() == sites.len() {
+            // Nothing was to be imported for them.
+            methods.calls.clear();
+            let weaver = Weaver::new(assembly, methods, machines, numbers)?;
+            return Ok(Weaver {
+                left_calls: left,
+                ..weaver
+            });
+        }
+        methods.add_pointed(&points);
         Ok(Weaver {
             image,
-            planned,
-            bound,
+            old,
+            planned: methods.planned,
+            bound: methods.bound,
             imports: imported.imports,
             adapters: imported.adapters,
             redirects: imported.redirects,
             splits: imported.splits,
             completions: imported.completions,
-            all: redirects.all,
-            points: redirects.points,
+            all: methods.redirects,
+            points,
+            left_calls: left,
             source,
-            pdb: source.pdb(),
+            pdb,
             machines,
             unplanned_readable: OnceLock::new(),
             numbers,
-            tokens,
+            tokens: imported.tokens,
             additions,
-        })
-    }
-
-    /// Why a point of a method, of a type by its number, stays as it is.
-    pub fn stays(
-        &self,
-        (call, method): (&Redirected, u32),
-        placed: &Placed,
-        code: &[u8],
-    ) -> Result<Option<Reason>> {
-        let ty = call.ty;
-        let behind = points::instruction(code, call.at)?.end();
-        let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
-        let is_static = row.get(column::method_def::FLAGS) & method_flag::STATIC != 0;
-        let is_made = call.inner == 0
-            && (self.machines.has_type(ty + 1) || self.machines.of(method).is_some());
-        Ok(if is_made {
-            Some(Reason::InStateMachine)
-        } else if row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
-            Some(Reason::RuntimeAsync)
-        } else if behind as usize >= code.len() && placed.when == Where::After {
-            Some(Reason::Unsupported)
-        } else if placed.passed.contains(&Passed::This) && !is_static {
-            points::overwrites_this(code)?.then_some(Reason::Unsupported)
-        } else {
-            None
         })
     }
 
@@ -256,12 +239,12 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     }
 
     /// The own hooks of a planned method.
-    fn bound(&self, planned: &Planned) -> Option<&'w Bound> {
+    fn bound(&self, planned: &Planned) -> Option<&Bound> {
         planned.bound.map(|place| &*self.bound[place as usize])
     }
 
     /// The own hooks of a planned method that lie with its body: a hook may run instead of that.
-    pub(crate) fn of_body(&self, planned: &Planned) -> Option<&'w Bound> {
+    pub(crate) fn of_body(&self, planned: &Planned) -> Option<&Bound> {
         let mut bound = self.bound(planned)?;
         while let Some(around) = &bound.around {
             bound = around.inner.as_deref()?;
@@ -315,13 +298,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         (held.len() <= Snippet::HELD).then_some(held)
     }
 
-    /// The points of a method at which something is called: those in its own code, and those in its state machine.
-    pub(crate) fn points(&self, planned: &Planned) -> (&'w [Redirected], &'w [Redirected]) {
+    /// The points of a method at which something is called.
+    pub(crate) fn points(&self, planned: &Planned) -> PointsOf<'_> {
         let place = (planned.ty, planned.index);
         let start = (self.points).partition_point(|call| (call.ty, call.index) < place);
         let end = (self.points).partition_point(|call| (call.ty, call.index) <= place);
         let all = &self.points[start..end];
-        all.split_at(all.partition_point(|call| call.inner == 0))
+        let (own, in_machine) = all.split_at(all.partition_point(|call| call.inner == 0));
+        PointsOf { own, in_machine }
     }
 
     /// What goes around points of a method that is open; `extra` is the number of other new locals.
@@ -340,7 +324,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             image: self.image,
             imports: &self.imports,
             tokens: &self.redirects,
-            redirects: self.all,
+            redirects: &self.all,
             body: &opened.body,
             locals: points::count_of_locals(opened.locals) + extra,
             lines: &lines,
@@ -356,7 +340,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         opened: &Opened<'_>,
         place: usize,
     ) -> Attempt<Option<Around>> {
-        let (_, calls) = self.points(&self.planned[place]);
+        let calls = self.points(&self.planned[place]).in_machine;
         let start = calls.partition_point(|call| call.inner < opened.method);
         let end = calls.partition_point(|call| call.inner <= opened.method);
         match &calls[start..end] {
@@ -552,7 +536,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let positions = image.metadata.method_positions(number + 1)?;
         for (place, planned) in (first..).zip(planned) {
             let method = image.metadata.method_at(positions.start + planned.index)?;
-            if !self.points(planned).1.is_empty() {
+            if !self.points(planned).in_machine.is_empty() {
                 part.pointed.push((place, method));
                 if planned.advice == Advice::default() {
                     continue;
@@ -728,13 +712,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         let pair = planned.advice.without(Advice::OWN);
         let inner = split.inner.as_deref();
-        let is_plain = pair == Advice::default() && self.points(planned).0.is_empty();
+        let is_plain = pair == Advice::default() && self.points(planned).own.is_empty();
         let named = match is_plain && inner.is_none() {
             true => {
                 let start = scratch.next_body();
-                let at = opened.code_at - opened.body.code_offset;
-                let bytes = &self.image.bytes[at..at + opened.body.len];
-                scratch.bodies.bytes.extend_from_slice(bytes);
+                scratch.bodies.bytes.extend_from_slice(opened.bytes);
                 scratch.add_body((split.body, 0), start);
                 if !self.machines.is_empty() {
                     let fields = TokenPlaces::of_fields(&scratch.bodies.bytes[start..])?.fields;
@@ -813,9 +795,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let to = self.method_of_body(method);
         if to != method {
             let opened = self.open_any(method)?;
-            let at = opened.code_at - opened.body.code_offset;
-            let bytes = &self.image.bytes[at..at + opened.body.len];
-            scratch.add_new_body(to, bytes);
+            scratch.add_new_body(to, opened.bytes);
         }
         Ok(())
     }
@@ -841,10 +821,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         let mut plain = Vec::new();
         layer.put_body(locals, &mut plain);
-        let old_len = match layer.method == opened.method {
-            true => opened.body.len as u32,
-            false => 0,
-        };
+        let old_len = opened.old_len(layer.method);
         let Some(bound) = layer.bound.as_deref() else {
             let start = scratch.next_body();
             scratch.bodies.bytes.extend_from_slice(&plain);
@@ -856,9 +833,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         let plain = Opened {
             locals: &layer.locals,
-            code_at: 0,
+            origin: Origin::Made,
             body: Body::parse(&plain, 0)?,
-            old_len,
             ..*opened
         };
         let planned = Planned {
@@ -926,10 +902,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let is_constructor = opened.flags & method_flag::STATIC == 0
             && self.image.metadata.strings.is(opened.name, b".ctor");
         let shape = MethodInfo {
-            result: opened.result,
-            locals: opened.locals,
             constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
-            hooks: &[],
+            ..opened.info()
         };
         let body = &opened.body;
         let rewrite = &mut scratch.rewrite;
@@ -949,9 +923,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             None => None,
         };
         // What calls a hook instead of the body has none of its points.
-        let points = match opened.is_made() {
-            true => &[],
-            false => self.points(planned).0,
+        let points = match opened.origin {
+            Origin::Made => &[],
+            _ => self.points(planned).own,
         };
         let mut around = match points {
             [] => None,
@@ -971,19 +945,20 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         let has_all = planned.advice.has(Advice::ALL) && own.is_none() && around.is_none();
         let new = (to, opened.old_len(to));
-        let frame = match has_all {
-            true => {
+        let frame = match opened.origin {
+            Origin::Input(at) if has_all => {
                 let asked = (planned.id, self.pdb.is_some());
-                rewrite.frame(body, &recipe, asked, &mut self.signatures(part))?
+                let frame = rewrite.frame(body, &recipe, asked, &mut self.signatures(part))?;
+                frame.map(|frame| (at, frame))
             }
-            false => None,
+            _ => None,
         };
         let has_handler = !recipe.error.is_empty();
         let apart = bound.is_some_and(|b| b.switched().is_some());
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
-            Some(frame) => {
-                scratch.add_framed(opened.code_at, new, frame, notes_fields);
+            Some((at, frame)) => {
+                scratch.add_framed(at, new, frame, notes_fields);
                 frame.rewritten()
             }
             None => {
@@ -998,7 +973,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 if has_handler {
                     scratch.has_handler(apart);
                 }
-                if rewritten.locals != body.locals || opened.is_made() && rewritten.locals != 0 {
+                let is_made = opened.origin == Origin::Made;
+                if rewritten.locals != body.locals || is_made && rewritten.locals != 0 {
                     part.tokens
                         .locals
                         .push((rewritten.start + body::LOCALS) as u32);
@@ -1024,12 +1000,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         scratch: &mut Scratch,
     ) -> Attempt<Rewritten> {
         let tokens = self.tokens.as_ref().map_err(|reason| *reason)?;
-        let shape = MethodInfo {
-            result: opened.result,
-            locals: opened.locals,
-            constructor: None,
-            hooks: &[],
-        };
+        let shape = opened.info();
         let body = &opened.body;
         let planned = Planned::bare(0, 0);
         let mut recipe = ordinary::recipe(body, &shape, &planned, tokens, &mut scratch.rewrite)?;
@@ -1085,7 +1056,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     }
 
     /// A method's body and what of its tables weaving needs; not of one that the runtime suspends.
-    pub(crate) fn open(&self, method: u32) -> Attempt<Opened<'a>> {
+    pub(crate) fn open(&self, method: u32) -> Attempt<Opened<'_>> {
         let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
         if has_il(&row) && row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             return Err(Reason::RuntimeAsync.into());
@@ -1094,14 +1065,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     }
 
     /// The same, of any method.
-    pub(crate) fn open_any(&self, method: u32) -> Attempt<Opened<'a>> {
+    pub(crate) fn open_any(&self, method: u32) -> Attempt<Opened<'_>> {
         use column::method_def::{FLAGS, NAME, RVA, SIGNATURE};
         let metadata = &self.image.metadata;
         let row = metadata.tables.row(table::METHOD_DEF, method)?;
         if !has_il(&row) {
             return Err(Reason::NoBody.into());
         }
-        let Ok((at, body)) = self.image.body(row.get(RVA)) else {
+        let Ok(Read { body, bytes, at }) = self.old.body(row.get(RVA)) else {
             return Err(Reason::UnreadableBody.into());
         };
         let locals = match body.locals {
@@ -1121,8 +1092,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             signature: row.get(SIGNATURE),
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
-            code_at: at + body.code_offset,
-            old_len: body.len as u32,
+            origin: match at {
+                Some(at) => Origin::Input(at + body.code_offset),
+                None => Origin::Redirected,
+            },
+            bytes,
             body,
         })
     }
@@ -1282,23 +1256,37 @@ pub(crate) struct Opened<'a> {
     /// The return type.
     pub(crate) result: &'a [u8],
     pub(crate) locals: &'a [u8],
-    /// Where the code lies in the input; 0 of code that was made.
-    code_at: usize,
+    origin: Origin,
     pub(crate) body: Body<'a>,
-    /// Bytes of the method's old body.
-    old_len: u32,
+    /// All of the body, or the method's old body where that was made.
+    bytes: &'a [u8],
+}
+
+/// Where the code of a body is from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The input, where it lies here.
+    Input(usize),
+    /// The input, with calls redirected.
+    Redirected,
+    /// It was made.
+    Made,
 }
 
 impl Opened<'_> {
-    /// Whether its code was made.
-    fn is_made(&self) -> bool {
-        self.code_at == 0
+    /// What hooks need to know of it; nothing of a constructor.
+    pub(crate) fn info(&self) -> MethodInfo<'_> {
+        MethodInfo {
+            result: self.result,
+            locals: self.locals,
+            constructor: None,
+        }
     }
 
     /// Bytes of the old body of the method that gets it.
-    fn old_len(&self, to: u32) -> u32 {
+    pub(crate) fn old_len(&self, to: u32) -> u32 {
         match to == self.method {
-            true => self.old_len,
+            true => self.bytes.len() as u32,
             false => 0,
         }
     }
@@ -1325,31 +1313,95 @@ fn count(operand: &Operand) -> usize {
     }
 }
 
-/// What own hooks need.
-#[derive(Default)]
+/// What hooks need of the assembly.
 struct Imported {
+    /// The hooks of the library, or why there are no hooks at all.
+    tokens: std::result::Result<Tokens, Reason>,
     imports: Imports,
     adapters: Vec<Adapter>,
-    redirects: redirects::Tokens,
+    redirects: Vec<Token>,
     splits: Splits,
     completions: Completions,
 }
 
-/// Imports what own hooks name, and adds their adapters and what bodies become.
-fn import<'b>(
-    (image, pdb): (&Image<'_>, Option<&Pdb<'_>>),
-    (own, all): (
-        impl Iterator<Item = &'b Bound> + Clone,
-        (&[Planned], &[Arc<Bound>]),
-    ),
+impl Imported {
+    fn nothing_but(tokens: std::result::Result<Tokens, Reason>) -> Imported {
+        Imported {
+            tokens,
+            imports: Imports::default(),
+            adapters: Vec::new(),
+            redirects: Vec::new(),
+            splits: Splits::default(),
+            completions: Completions::default(),
+        }
+    }
+}
+
+/// Imports what hooks name, and adds their adapters, the methods that are called instead of others, and what bodies become.
+fn import(
+    (image, machines): (&Image<'_>, &Machines),
+    methods: &Methods,
     redirects: Redirects<'_>,
-    (references, additions): (&References, &mut Additions),
-    machines: &Machines,
+    line: &dyn Fn(u32) -> u32,
+    additions: &mut Additions,
 ) -> Result<Imported> {
-    // Signatures are shared: a small file can have many long ones.
+    let of_calls = redirects::bounds(redirects.all);
+    let own = || {
+        let of_methods = methods.with_own().map(|with| &**with.bound);
+        let all = of_methods.chain(of_calls.iter().map(|bound| &**bound));
+        all.flat_map(Bound::layers)
+    };
+    let advice = (methods.planned.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
+    let has_pairs = advice.as_pair().only(Advice::ALL) != Advice::default();
+    let needs = Needs {
+        advice: advice.with(redirects.advice()),
+        logical: has_pairs && !machines.is_empty(),
+        by_runtime: has_pairs && machines.has_by_runtime(),
+        switched: own().any(|bound| bound.logical.is_some()),
+        follows: redirects.follows(),
+        guard: own().any(needs_guard),
+    };
+    let references = match image.refusal() {
+        Some(reason) => Err(reason),
+        None => settle(references::add(image, needs, additions))?,
+    };
+    let references = match references {
+        Ok(references) => references,
+        Err(reason) => {
+            return Ok(Imported {
+                redirects: vec![Err(reason); redirects.all.len()],
+                ..Imported::nothing_but(Err(reason))
+            });
+        }
+    };
+    if own().next().is_none() && redirects.all.is_empty() {
+        return Ok(Imported::nothing_but(Ok(references.tokens)));
+    }
+    check_operands(image, own())?;
+    let mut importer = Importer::new(image, &references, additions)?;
+    let mut adapters = adapters::add(image, own(), &mut importer)?;
+    for bound in own() {
+        importer.bound(bound)?;
+    }
+    let hooks = &references.tokens;
+    let redirected = redirects::add((image, hooks), redirects, &mut importer, &mut adapters)?;
+    let splits = around::add(image, methods, line, &mut importer, &mut adapters)?;
+    let completions = completion::add(image, methods, machines, &mut importer)?;
+    Ok(Imported {
+        tokens: Ok(references.tokens),
+        imports: importer.finish(),
+        adapters,
+        redirects: redirected,
+        splits,
+        completions,
+    })
+}
+
+/// Refuses own hooks that take too many values: signatures are shared, and a small file can have many long ones.
+fn check_operands<'b>(image: &Image<'_>, own: impl Iterator<Item = &'b Bound>) -> Result<()> {
     let most = image.bytes.len() + (1 << 20);
     let mut operands = 0;
-    for bound in own.clone() {
+    for bound in own {
         let around = bound.around.as_ref().map(|around| &around.call);
         let calls = [&bound.enter, &bound.exit, &bound.exception];
         operands += (calls.into_iter().flatten().chain(around))
@@ -1360,28 +1412,5 @@ fn import<'b>(
             return Err(Error::new(Kind::NotDone, "own hooks take too many values"));
         }
     }
-    let mut importer = Importer::new(image, references, additions)?;
-    let mut adapters = adapters::add(image, own.clone(), &mut importer)?;
-    for bound in own {
-        importer.bound(bound)?;
-    }
-    let redirected = redirects::add(
-        (image, &references.tokens),
-        redirects,
-        &mut importer,
-        &mut adapters,
-    )?;
-    let line = |method| {
-        let first = pdb.and_then(|pdb| pdb.first_line(method));
-        first.map_or(0, |(_, line)| line)
-    };
-    let splits = around::add(image, all, &line, &mut importer, &mut adapters)?;
-    let completions = completion::add(image, all, machines, &mut importer)?;
-    Ok(Imported {
-        imports: importer.finish(),
-        adapters,
-        redirects: redirected,
-        splits,
-        completions,
-    })
+    Ok(())
 }

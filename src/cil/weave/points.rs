@@ -130,9 +130,9 @@ fn is_hidden(image: &Image<'_>, ty: &Ty, importer: &Importer<'_, '_>) -> bool {
 }
 
 /// Imports the names that are passed at points.
-pub(crate) fn import_names(
+pub(crate) fn import_names<'c>(
     image: &Image<'_>,
-    calls: &[Redirected],
+    calls: impl Iterator<Item = &'c Redirected>,
     all: &[Arc<Redirect>],
     importer: &mut Importer<'_, '_>,
 ) -> Result<()> {

@@ -57,8 +57,8 @@ impl Redirects<'_> {
 /// Methods that the type with the adapters has at most: CoreCLR loads none with 65,536.
 const MOST: usize = 60_000;
 
-/// What a redirected call calls.
-pub(crate) type Tokens = Vec<std::result::Result<u32, Reason>>;
+/// What a redirected call calls, or why it stays.
+pub(crate) type Token = std::result::Result<u32, Reason>;
 
 /// The hooks of redirected calls, as those of methods: replacements are calls at the start whose result is kept.
 pub(crate) fn bounds(redirects: &[Arc<Redirect>]) -> Vec<Arc<Bound>> {
@@ -98,8 +98,7 @@ pub(crate) fn add(
     redirects: Redirects<'_>,
     importer: &mut Importer<'_, '_>,
     all: &mut Vec<Adapter>,
-) -> Result<Tokens> {
-    points::import_names(image, redirects.points, redirects.all, importer)?;
+) -> Result<Vec<Token>> {
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     let mut tokens = Vec::with_capacity(redirects.all.len());
     for (place, redirect) in redirects.all.iter().enumerate() {
@@ -155,6 +154,9 @@ pub(crate) fn add(
             body: made.body,
         });
     }
+    let stand = |point: &&Redirected| tokens[point.redirect as usize].is_ok();
+    let points = redirects.points.iter().filter(stand);
+    points::import_names(image, points, redirects.all, importer)?;
     Ok(tokens)
 }
 
@@ -446,7 +448,6 @@ impl Plain<'_> {
             result: MethodSignature::parse(self.signature)?.returns,
             locals: self.locals,
             constructor: None,
-            hooks: &[],
         };
         let mut scratch = rewrite::Scratch::default();
         let Ok(mut recipe) = ordinary::recipe(&plain, &shape, planned, hooks, &mut scratch) else {

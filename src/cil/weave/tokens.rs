@@ -8,6 +8,7 @@ use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row, token_table};
+use crate::cil::weave::sites::OldBodies;
 use crate::error::Result;
 
 /// Whether every field that the code of these methods (`MethodDef` rows) names can be found. An unreadable body may be
@@ -85,7 +86,7 @@ pub(crate) fn fields(code: &mut [u8], places: &[u32], fields: &FieldMap) {
 
 /// The new tokens of fields in bodies that stay: address and token.
 pub(crate) fn old_bodies(
-    image: &Image<'_>,
+    old: &OldBodies<'_, '_>,
     bodies: &[u32],
     fields: &FieldMap,
 ) -> Result<Vec<(u32, u32)>> {
@@ -94,7 +95,7 @@ pub(crate) fn old_bodies(
         return Ok(changes);
     }
     for &rva in bodies {
-        let (_, body) = image.body(rva)?;
+        let body = old.body(rva)?.body;
         let mut pc = 0;
         while let Some(at) = insn::next_token(body.code, &mut pc)? {
             if let Some(new) = moved(token_at(body.code, at), fields) {

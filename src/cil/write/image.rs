@@ -18,6 +18,7 @@ use crate::cil::pdb::{self, DebugEdit, Pdb};
 use crate::cil::pe::directory;
 use crate::cil::warning::Warning;
 use crate::cil::weave::bodies::{Bodies, Framing, NewBody};
+use crate::cil::weave::sites::OldBodies;
 use crate::cil::weave::tokens;
 use crate::cil::write::allocator::Space;
 use crate::cil::write::free_ranges::{self, DROPPED, Occupied};
@@ -26,6 +27,7 @@ use crate::cil::write::output::{Output, Patch};
 use crate::cil::write::sections::{self, Sections};
 use crate::error::{Error, Kind, Result};
 use crate::signing::strong_name::{StrongNameKey, public_key_token};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -48,19 +50,37 @@ pub(crate) struct Edits<'e, 'a> {
     pub pdb: Option<(Pdb<'e>, pdb::Edits)>,
 }
 
+impl Edits<'_, '_> {
+    /// Whether no body is new or changes.
+    pub fn is_empty(&self) -> bool {
+        self.rest.bodies.is_empty() && self.parts.iter().all(|part| part.list.is_empty())
+    }
+}
+
 /// The parts of an image that stay, and its free ranges.
 pub(crate) struct Rest {
     occupied: Occupied,
+    /// Those bodies among them whose calls are redirected, by their addresses.
+    bodies: BTreeMap<u32, Vec<u8>>,
     /// New tokens of fields in bodies that stay: address and token.
     tokens: Vec<(u32, u32)>,
 }
 
 impl Rest {
     /// Finds them.
-    pub fn read(image: &Image<'_>, parts: &[&[NewBody]], fields: &FieldMap) -> Result<Rest> {
+    pub fn read(
+        image: &Image<'_>,
+        old: OldBodies<'_, '_>,
+        parts: &[&[NewBody]],
+        fields: &FieldMap,
+    ) -> Result<Rest> {
         let occupied = free_ranges::find(image, parts)?;
-        let tokens = tokens::old_bodies(image, &occupied.bodies, fields)?;
-        Ok(Rest { occupied, tokens })
+        let tokens = tokens::old_bodies(&old, &occupied.bodies, fields)?;
+        Ok(Rest {
+            bodies: old.into_changed(&occupied.bodies),
+            occupied,
+            tokens,
+        })
     }
 }
 
@@ -146,7 +166,11 @@ pub(crate) fn write<'a>(
         None => (None, pdb::unlink(image)),
     };
     let mut parts = edits.parts;
-    let Rest { occupied, tokens } = edits.rest;
+    let Rest {
+        occupied,
+        bodies: changed,
+        tokens,
+    } = edits.rest;
 
     let sizes = [metadata.pieces.len(), resources.len()];
     let (places, space) = place(image, &occupied, sizes, &mut parts, &debug_edits, key)?;
@@ -158,6 +182,9 @@ pub(crate) fn write<'a>(
 
     let sections = Sections::new(image, &space)?;
     let mut draft = Draft::new(image, &sections)?;
+    for (rva, body) in changed {
+        draft.put(rva, body)?;
+    }
     for (rva, value) in tokens {
         draft.patch_at(sections.offset_of(rva), value);
     }

@@ -1,7 +1,7 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::plan::{self, Plan};
+use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
 use crate::cil::{self, Written};
 use crate::container::input::Input;
@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// An assembly to weave.
 pub(crate) struct Source<'i, 'a> {
@@ -42,8 +42,6 @@ pub(crate) struct Source<'i, 'a> {
     pub(crate) pdb: Option<&'i [u8]>,
     /// The name of the file that the symbols are written to.
     pub(crate) pdb_name: Option<String>,
-    /// Where the file with redirected calls is kept, and what it holds.
-    pub(crate) redirected: (&'a OnceLock<Vec<u8>>, &'i OnceLock<cil::Image<'a>>),
 }
 
 /// An assembly that changed.
@@ -434,26 +432,23 @@ impl<'i, 'a> File<'i, 'a> {
             explain: cx.explain,
         };
         let (values, roots, switched) = (plan.values(), plan.root_ids(), plan.switched_ids());
-        let mut methods = cil::Methods {
-            redirects: plan.redirects.clone(),
-            call_ids: plan.call_ids.clone(),
+        let methods = cil::Methods {
             planned: match cx.explain {
                 true => plan.methods.clone(),
                 false => std::mem::take(&mut plan.methods),
             },
             bound: plan.bound.clone(),
-            points: Vec::new(),
+            redirects: plan.redirects.clone(),
+            calls: plan.calls.clone(),
+            call_ids: plan.call_ids.clone(),
         };
-        let image = match self.redirect(&methods, &mut plan)? {
-            Some(image) => image,
-            None => self.source.image,
-        };
-        if plan.calls.is_empty() {
-            methods.redirects.clear();
-        }
-        add_points(&mut methods, &plan);
+        let image = self.source.image;
         let assembly = cil::Assembly::of(image, &self.pdb);
         let (woven, parts) = cil::weave_on(assembly, methods, key, &recorder, &run)?;
+        plan.leave_calls(woven.left_calls(), |ty, index| {
+            let (name, descriptor) = image.describe(ty, index)?;
+            Ok(name + &descriptor)
+        })?;
         let mut records = Records::default();
         for part in parts {
             records.append(part);
@@ -469,31 +464,6 @@ impl<'i, 'a> File<'i, 'a> {
         records.note_calls(&plan, calls);
         records.complete(plan, cx.explain);
         Ok((woven, records))
-    }
-
-    /// The image with the planned calls redirected, if any can be; those that cannot leave the plan.
-    fn redirect(
-        &self,
-        methods: &cil::Methods,
-        plan: &mut Plan,
-    ) -> Result<Option<&'i cil::Image<'a>>> {
-        if plan.calls.is_empty() {
-            return Ok(None);
-        }
-        let image = self.source.image;
-        let assembly = cil::Assembly::of(image, &self.pdb);
-        let made = cil::redirect(assembly, methods, &plan.calls)?;
-        plan.leave_calls(&made.left, |ty, index| {
-            let (name, descriptor) = image.describe(ty, index)?;
-            Ok(name + &descriptor)
-        })?;
-        let Some(bytes) = made.bytes else {
-            return Ok(None);
-        };
-        let (kept, parsed) = self.source.redirected;
-        let image = cil::Image::parse(kept.get_or_init(|| bytes))?;
-        let image = image.with_structs(self.source.image.structs.as_ref());
-        Ok(Some(parsed.get_or_init(|| image)))
     }
 
     /// What types call instead of other methods, type by type.
@@ -611,27 +581,4 @@ impl cil::Recorder for Recorder<'_> {
     fn end(&self, records: &mut Records) {
         records.symbols.pack();
     }
-}
-
-/// The points at which something is called, and the methods that have them, which are woven for that alone if no rule weaves them.
-fn add_points(methods: &mut cil::Methods, plan: &Plan) {
-    for call in &plan.calls {
-        if let Some(placed) = plan.redirects[call.redirect as usize].placed()
-            && placed.changes_code()
-        {
-            methods.points.push(*call);
-        }
-    }
-    let first = methods.planned.len();
-    for calls in (methods.points).chunk_by(|a, b| (a.ty, a.index) == (b.ty, b.index)) {
-        let (ty, index) = (calls[0].ty, calls[0].index);
-        let known = &methods.planned[..first];
-        if known
-            .binary_search_by_key(&(ty, index), |p| (p.ty, p.index))
-            .is_err()
-        {
-            methods.planned.push(plan::Planned::bare(ty, index));
-        }
-    }
-    methods.planned.sort_by_key(|p| (p.ty, p.index));
 }

@@ -14,7 +14,6 @@ use crate::pipeline::library::embedded;
 use crate::pipeline::publish::paths::parent;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// Weaves an assembly. Returns the files to commit, in their order.
 pub(crate) fn weave_assembly(
@@ -24,7 +23,6 @@ pub(crate) fn weave_assembly(
     name: &str,
     input: &Input,
 ) -> Result<Vec<Staged>> {
-    let (redirected, redirected_image) = (OnceLock::new(), OnceLock::new());
     let image = cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
     let image = image.with_structs(cx.structs());
     let pdb_path = symbols_of(&job.input, &image);
@@ -46,7 +44,6 @@ pub(crate) fn weave_assembly(
         image: &image,
         pdb: pdb.as_deref(),
         pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
-        redirected: (&redirected, &redirected_image),
     };
     let types = job.types(cx.hierarchy, cx.own);
     let cache = (job.cache.as_ref(), types.as_slice());

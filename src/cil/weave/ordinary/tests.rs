@@ -95,7 +95,6 @@ fn shape(result: &'static [u8]) -> MethodInfo<'static> {
         result,
         locals: &[],
         constructor: None,
-        hooks: &[],
     }
 }
 
@@ -587,16 +586,6 @@ fn switches_are_aimed_anew() {
     )
     .unwrap();
     assert!(woven.contains("  11 switch 24 35\n"), "{woven}");
-}
-
-#[test]
-fn what_has_hooks_is_left() {
-    let old = tiny(&code(&[&CALL, &[0x2a]]));
-    let shape = MethodInfo {
-        hooks: &[0x0a00_0020],
-        ..shape(VOID)
-    };
-    assert_eq!(weave(&old, &shape, Advice::ALL), Err(Reason::AlreadyWoven));
 }
 
 #[test]

@@ -13,7 +13,6 @@ use crate::symbols::Symbols;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 /// An assembly, mapped, with its symbols file.
 struct Opened<'f, 'a> {
@@ -21,8 +20,6 @@ struct Opened<'f, 'a> {
     label: String,
     file: &'a Input,
     image: cil::Image<'a>,
-    /// See [`Source::redirected`].
-    redirected: (&'a OnceLock<Vec<u8>>, OnceLock<cil::Image<'a>>),
     pdb: Option<(&'f Found, Input)>,
 }
 
@@ -53,18 +50,14 @@ impl<'f> Walk<'f, '_> {
                 inputs.push((found, input));
             }
         }
-        let redirected: Vec<OnceLock<Vec<u8>>> = inputs.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<Result<cil::Image<'_>>> = (inputs.par_iter())
             .map(|(_, input)| Ok(cil::Image::parse(input)?.with_structs(folder.cx.structs())))
             .collect();
         let mut opened = Vec::with_capacity(inputs.len());
-        for (((found, file), image), redirected) in inputs.iter().zip(parsed).zip(&redirected) {
+        for ((found, file), image) in inputs.iter().zip(parsed) {
             let label = format!("{}/{}", folder.name, found.name);
             match image {
-                Ok(image) => {
-                    let file = (file, redirected);
-                    opened.push(Opened::new(folder, found, label, file, image)?);
-                }
+                Ok(image) => opened.push(Opened::new(folder, found, label, file, image)?),
                 Err(e) => self.ledger.unreadable(&e.in_artifact(label)),
             }
         }
@@ -172,7 +165,7 @@ impl<'f, 'a> Opened<'f, 'a> {
         folder: &'f Folder<'_>,
         found: &'f Found,
         label: String,
-        (file, redirected): (&'a Input, &'a OnceLock<Vec<u8>>),
+        file: &'a Input,
         image: cil::Image<'a>,
     ) -> Result<Opened<'f, 'a>> {
         let pdb = symbols_of(folder, &found.name, &image);
@@ -182,7 +175,6 @@ impl<'f, 'a> Opened<'f, 'a> {
             label,
             file,
             image,
-            redirected: (redirected, OnceLock::new()),
             pdb: pdb.transpose()?,
         })
     }
@@ -196,7 +188,6 @@ impl<'f, 'a> Opened<'f, 'a> {
             image: &self.image,
             pdb: self.pdb.as_ref().map(|(_, pdb)| &**pdb),
             pdb_name: (self.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
-            redirected: (self.redirected.0, &self.redirected.1),
         }
     }
 }
