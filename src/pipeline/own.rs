@@ -83,6 +83,9 @@ impl Catalogs {
     }
 }
 
+/// The bodies of hooks by the hook and its parameter that is `proceed`; none: it is not copied.
+type HookBodies = FxHashMap<(Hook, usize), Option<Arc<jvm::HookBody>>>;
+
 /// The own hooks of a job.
 pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
@@ -93,8 +96,8 @@ pub(crate) struct Own<'a> {
     reach: Reach<'a>,
     /// Whether hooks may reach woven code, as far as that was asked.
     reached: Mutex<FxHashMap<Hook, bool>>,
-    /// The bodies of hooks around methods that may be copied, by the hooks and their parameters that are `proceed`.
-    bodies: Mutex<FxHashMap<(Hook, usize), Option<Arc<jvm::HookBody>>>>,
+    /// Which hooks around methods may be copied, as far as that was asked.
+    bodies: Mutex<HookBodies>,
     /// Calls that do not fit, in no order.
     misfits: Mutex<Vec<Misfit>>,
     /// Rules about activities were refused.
@@ -172,7 +175,8 @@ impl<'a> Own<'a> {
             |(_, operand): &(usize, &Operand)| matches!(operand.source, Source::Proceed(_));
         let mut proceeds = call.operands.iter().enumerate().filter(is_proceed);
         let (place, _) = proceeds.next()?;
-        if proceeds.next().is_some() {
+        // What is kept is of the hook alone: the same for each call without an adapter.
+        if proceeds.next().is_some() || call.adapter.is_some() {
             return None;
         }
         let key = ((*call.hook).clone(), place);
