@@ -1,7 +1,8 @@
 //! Verifies an assembly: every body by our own reader, the file around them also by an independent one (goblin).
 //!
 //! It checks structure (ECMA-335 II.25, III.1.7): instructions, branches, clauses, the depth of the stack. It checks no
-//! types; the runtime's JIT does.
+//! types; the runtime's JIT does. Types, methods and fields of one name (II.22.37, II.22.26, II.22.15), which obfuscators
+//! make, are no failure: CoreCLR and Mono run such an assembly.
 
 use crate::cil::il::body::{Body, Clause, ClauseKind};
 use crate::cil::il::insn::{self, Form, VARIES, op};

@@ -10,13 +10,14 @@ mod statics;
 mod step;
 mod types;
 
-use crate::bytes::u32_at;
-use crate::dex::format::class::{ClassDef, Members};
+use crate::bytes::{mutf8, u16_at, u32_at};
+use crate::dex::format::class::{ClassDef, Members, fields_of};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::file::{Dex, File};
 use crate::dex::format::order;
 use crate::error::{Error, Result, Verdict};
 use method::Checker;
+use rustc_hash::FxHashSet;
 
 /// `ACC_STATIC`.
 const ACC_STATIC: u32 = 0x8;
@@ -57,10 +58,20 @@ pub fn checksums(bytes: &[u8]) -> Result<()> {
 fn verify_file(file: &File<'_>, verdict: &mut Verdict) -> Result<()> {
     let mut checker = Checker::new(file)?;
     let mut budget = file.bytes.len().saturating_mul(MAX_SHARING);
+    let mut seen = FxHashSet::default();
     for row in file.classes {
         let class = ClassDef::read(row);
         verdict.types += 1;
+        if !seen.insert(class.ty) {
+            let name = mutf8(file.descriptor(class.ty)?);
+            let what = format!("the class {name} is defined twice");
+            verdict.failures.push(Error::malformed(file.start, what));
+        }
         if class.data == 0 {
+            continue;
+        }
+        if let Err(e) = verify_declared(file, &class) {
+            verdict.failures.push(e);
             continue;
         }
         let mut members = Members::read(file, class.data)?;
@@ -81,6 +92,42 @@ fn verify_file(file: &File<'_>, verdict: &mut Verdict) -> Result<()> {
                     .failures
                     .push(e.in_method(file.method_label(method.id)));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Whether what a class declares is its own, and no method is both direct and virtual: ART loads no file with another one.
+/// It lets a list repeat an index, and takes the first.
+fn verify_declared(file: &File<'_>, class: &ClassDef) -> Result<()> {
+    let at = class.data as usize;
+    let own = |rows: &[[u8; 8]], kind: &str, index: u32| match rows.get(index as usize) {
+        Some(row) if u32::from(u16_at(row, 0)) == class.ty => Ok(()),
+        Some(_) => {
+            let what = format!("{kind} {index} is not of the class that declares it");
+            Err(Error::malformed(at, what))
+        }
+        None => Err(Error::malformed(at, format!("there is no {kind} {index}"))),
+    };
+    let mut wrong = Ok(());
+    fields_of(file, class.data, |index, _| {
+        if wrong.is_ok() {
+            wrong = own(file.fields, "field", index);
+        }
+    })?;
+    wrong?;
+    let mut members = Members::read(file, class.data)?;
+    let mut direct = FxHashSet::default();
+    for number in 0.. {
+        let Some(method) = members.next()? else {
+            break;
+        };
+        own(file.methods, "method", method.id)?;
+        if number < members.direct {
+            direct.insert(method.id);
+        } else if direct.contains(&method.id) {
+            return Err(Error::malformed(at, "a method is both direct and virtual")
+                .in_method(file.method_label(method.id)));
         }
     }
     Ok(())

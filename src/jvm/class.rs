@@ -270,6 +270,15 @@ impl<'a> Class<'a> {
         Ok(())
     }
 
+    /// Shows each interface: where the class names it, and its `Class` constant.
+    pub fn each_interface(&self, mut each: impl FnMut(usize, u16) -> Result<()>) -> Result<()> {
+        let mut cursor = Cursor::at(self.bytes, self.pool.end() + 6);
+        for _ in 0..cursor.be_u16()? {
+            each(cursor.position(), cursor.be_u16()?)?;
+        }
+        Ok(())
+    }
+
     /// Whether this is a `module-info` (JVMS 4.1).
     pub fn is_module(&self) -> bool {
         self.access & flag::MODULE != 0

@@ -2,6 +2,7 @@
 //!
 //! It checks structure (JVMS 4.7.3, 4.9.1), no types; the virtual machine's verifier does.
 
+use crate::bytes::mutf8;
 use crate::error::{Error, Result, Verdict};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::frames::{self, item};
@@ -9,6 +10,7 @@ use crate::jvm::insn::{self, op};
 use crate::jvm::pool::Known;
 use crate::jvm::signature::each_parameter;
 use cafebabe::attributes::{AttributeData, CodeData};
+use rustc_hash::FxHashSet;
 
 /// Verifies a class file.
 pub fn verify(bytes: &[u8]) -> Verdict {
@@ -23,6 +25,7 @@ pub fn verify(bytes: &[u8]) -> Verdict {
             return verdict;
         }
     };
+    verdict.failures.extend(verify_unique(&class).err());
     for method in &class.methods {
         verdict.methods += 1;
         if let Err(e) = verify_method(&class, method) {
@@ -39,6 +42,43 @@ pub fn verify(bytes: &[u8]) -> Verdict {
         }
     }
     verdict
+}
+
+/// Whether no interface (JVMS 4.1), no field (4.5) and no method (4.6) is there twice, which HotSpot refuses. Names count,
+/// not indices: the pool may hold a text more than once.
+fn verify_unique(class: &Class<'_>) -> Result<()> {
+    let pool = &class.pool;
+    let mut interfaces = FxHashSet::default();
+    class.each_interface(|at, index| {
+        let name = pool.class_name(index)?;
+        match interfaces.insert(name) {
+            true => Ok(()),
+            false => twice(at, format!("the interface {}", mutf8(name))),
+        }
+    })?;
+    let mut fields = FxHashSet::default();
+    class.each_field(|_, name, descriptor| {
+        match fields.insert((pool.utf8(name)?, pool.utf8(descriptor)?)) {
+            true => Ok(()),
+            false => {
+                let (name, descriptor) = (pool.text(name)?, pool.text(descriptor)?);
+                twice(pool.end(), format!("the field {name} of type {descriptor}"))
+            }
+        }
+    })?;
+    let mut methods = FxHashSet::default();
+    for method in &class.methods {
+        if !methods.insert((pool.utf8(method.name)?, pool.utf8(method.descriptor)?)) {
+            return twice(method.range.start, "the method".into())
+                .map_err(|e| e.in_method(class.method_label(method)));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn twice(at: usize, what: String) -> Result<()> {
+    Err(Error::malformed(at, format!("{what} is declared twice")))
 }
 
 /// The offsets of code where instructions begin.

@@ -1,6 +1,7 @@
 //! The commands around the main job: plan, verify, init, runtime.
 
-use crate::support::{DEX, STEPS, World};
+use crate::jdk::jdk;
+use crate::support::{self, DEX, STEPS, World};
 
 #[test]
 fn plan_tells_what_and_why_not() {
@@ -302,6 +303,46 @@ fn verify_finds_what_does_not_hold() {
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["failures"][0]["method"], "of(I)I");
     assert_eq!(json["failures"][0]["offset"], at + 2);
+}
+
+/// HotSpot refuses such classes when it loads them (JVMS 4.1, 4.5, 4.6).
+#[test]
+fn verify_finds_members_and_interfaces_that_are_declared_twice() {
+    let world = World::new();
+    let source = r#"
+interface Face1 {}
+interface Face2 {}
+public class Twice implements Face1, Face2 {
+    int field1;
+    int field2;
+    static int method1(int n) { return n; }
+    static int method2(int n) { return n + 1; }
+    public static void main(String[] args) { System.out.println("loaded"); }
+}
+"#;
+    world.write("Twice.java", source);
+    world.tool("javac", &["-d", ".", "Twice.java"]);
+    let class = world.read("Twice.class");
+    assert_eq!(world.tool("java", &["Twice"]).out, "loaded\n");
+    world.wove(&["verify", "Twice.class"]);
+    for (first, second, told, word) in [
+        ("Face1", "Face2", "the interface Face1", "interface"),
+        ("field1", "field2", "the field field1 of type I", "field"),
+        ("method1", "method2", "method1(I)I: the method", "method"),
+    ] {
+        // The text of one name becomes the other's: the pool has it twice.
+        let mut twice = class.clone();
+        let at = (twice.windows(second.len())).position(|w| w == second.as_bytes());
+        twice[at.unwrap()..][..first.len()].copy_from_slice(first.as_bytes());
+        world.write("Twice.class", &twice);
+        let ran = world.weave(&["verify", "Twice.class"]);
+        let expected = format!("{told} is declared twice");
+        assert!(ran.status == 1 && ran.out.contains(&expected), "{ran:?}");
+        let java = jdk("java").arg("Twice").current_dir(world.path()).output();
+        let java = support::ran(java.unwrap());
+        let refusal = format!("ClassFormatError: Duplicate {word} name");
+        assert!(java.status == 1 && java.err.contains(&refusal), "{java:?}");
+    }
 }
 
 #[test]

@@ -89,7 +89,8 @@ def body():
     root = fresh(WORK / "dotnet" / "packages")
     taken = unpacked(root, args.package)
     names = [name for name in check_dotnet.assemblies(root) if name in taken and (root / name).stat().st_size >= args.least]
-    group = check_dotnet.Set("packages", root, names, check_dotnet.host("sdk"))
+    # With ASP.NET Core, which many of them refer to.
+    group = check_dotnet.Set("nuget", root, names, check_dotnet.host("sdk", "Microsoft.AspNetCore.App"))
     print(f"     {len(names)} assemblies, {sum((root / name).stat().st_size for name in names) >> 20} MiB")
     pair = 'advice = ["enter", "exit", "exception"]'
     rules = {

@@ -543,6 +543,62 @@ fn arrays_that_do_not_meet_are_returned_apart() {
     }
 }
 
+/// As ART's own verifier of files does, which `dexdump` asks.
+#[test]
+fn members_and_classes_are_declared_once() {
+    let sample: &[u8] = include_bytes!("../../../tests/dex/everything.dex");
+    assert_eq!(refused(sample), "");
+    let dex = Dex::parse(sample).unwrap();
+    let file = &dex.files[0];
+    let broken = |at: usize, byte: u8| {
+        let mut bytes = sample.to_vec();
+        assert!(bytes[at] < 0x80 && byte < 0x80, "one byte each");
+        bytes[at] = byte;
+        refused(&bytes)
+    };
+    let mut tried = 0;
+    for row in file.classes {
+        let class = ClassDef::read(row);
+        if class.data == 0 {
+            continue;
+        }
+        let mut members = Members::read(file, class.data).unwrap();
+        if members.direct == 0 || members.virtuals == 0 {
+            continue;
+        }
+        let at = members.head.end;
+        let first = members.next().unwrap().unwrap().id;
+        for _ in 1..members.direct {
+            members.next().unwrap();
+        }
+        let first_virtual = members.start + members.len();
+        let id = members.next().unwrap().unwrap().id;
+        if first >= 0x80 || id >= 0x80 {
+            continue;
+        }
+        let told = broken(first_virtual, first as u8);
+        assert!(
+            told.contains(": a method is both direct and virtual"),
+            "{told}"
+        );
+        // A method of another class.
+        let other = (0..0x80).find(|i| u16_at(&file.methods[*i], 0) != class.ty as u16);
+        let told = broken(at, other.unwrap() as u8);
+        assert!(
+            told.contains("is not of the class that declares it"),
+            "{told}"
+        );
+        tried += 1;
+    }
+    assert!(tried > 0);
+    // The type of the second class is that of the first, too.
+    let classes = u32_at(sample, 0x64) as usize;
+    let mut bytes = sample.to_vec();
+    bytes.copy_within(classes..classes + 4, classes + 32);
+    let told = refused(&bytes);
+    assert!(told.contains("is defined twice"), "{told}");
+}
+
 #[test]
 fn no_bytes_panic() {
     // Every byte of the file, changed in two ways.
