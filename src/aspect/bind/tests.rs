@@ -1696,6 +1696,8 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
         let subject = Subject {
             is_async: own.at.is_none() && rule.contains("Later"),
             is_call: own.at.is_some(),
+            span: matcher.span(0).map(|rule| &**rule),
+            switched: matcher.span(0).map(|_| 0),
             ..Subject::new(("App.Queue", "Work"), &signature, ("App.dll", ""))
         };
         let (catalog, hierarchy) = (Catalog::default(), Hierarchy::default());
@@ -1734,6 +1736,11 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
     let found = told(rule, &item, &task);
     let wanted = "an async method or iterator takes a context with a span of its own";
     assert_eq!(found, (wanted.to_owned(), "arg(0)".to_owned()));
+    let rule = "match = { type = \"App.Queue\", method = \"Later\" }\nspan = \"consumer\"\n\
+                context = { extract = \"result.Header(name)\", link = true }";
+    let found = told(rule, &item, &task);
+    let wanted = "what a task gives later brings no link";
+    assert_eq!(found, (wanted.to_owned(), "result.Header(name)".to_owned()));
 }
 
 #[test]
@@ -1770,11 +1777,6 @@ fn what_comes_in_at_the_end_is_a_link_of_what_the_method_returns() {
     assert_eq!(
         wrong("exception.header(name)", true, request),
         "what comes in is known when the method begins or returns"
-    );
-    let later = "Ljava/util/concurrent/CompletableFuture;";
-    assert_eq!(
-        wrong("result.header(name)", true, later),
-        "what a task gives later brings no link"
     );
 }
 
