@@ -734,6 +734,11 @@ public final class Suite {
         equal("mailto:***", Urls.clean(URI.create("mailto:secret@acme")), "an address without a path");
         equal(443, Urls.port(URI.create("https://acme/")), "the port of a scheme");
         check(Urls.query(null) == null, "no query");
+        equal("/owners/1;jsessionid=***", Urls.path("/owners/1;jsessionid=2F95;v=1"), "a session's id in a path");
+        equal("/a;***/b;c=***/d=e", Urls.path("/a;2F95/b;c=1/d=e"), "parameters in a path");
+        equal("/a=b", Urls.path("/a=b"), "a path without parameters");
+        check(Urls.path(null) == null, "no path");
+        equal("http://acme/a;jsessionid=***?b=***", Urls.clean(URI.create("http://acme/a;jsessionid=2F95?b=c")), "an address with a session's id");
         equal("", Urls.clean(URI.create("")), "an empty address");
     }
 

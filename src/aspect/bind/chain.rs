@@ -14,7 +14,7 @@ use super::ty::{Language, Named, Prim, Ty, in_method_of_its_own, of_instance};
 use crate::aspect::joinpoint::Access;
 use crate::aspect::pointcut::GENERATED;
 use crate::aspect::rules::hook::{HookOperand, MemberKind, MemberName, OUT, Word};
-use crate::aspect::rules::model::OwnHook;
+use crate::aspect::rules::model::{Inject, OwnHook};
 use crate::aspect::rules::nearest;
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
@@ -945,9 +945,11 @@ fn taken_by(member: &Member, args: &[Ty]) -> Vec<Ty> {
 /// As a chain's name has it.
 fn shown_link(link: &Link) -> Option<String> {
     let constants = |all: &[Constant]| {
-        let shown: Vec<String> = all
-            .iter()
-            .map(|constant| constant.value.to_string())
+        let shown: Vec<String> = (all.iter())
+            .map(|constant| match (&constant.value, &constant.to) {
+                (ConstantValue::Taken(_), Ty::Array(_)) => Inject::BYTES.to_owned(),
+                (value, _) => value.to_string(),
+            })
             .collect();
         shown.join(", ")
     };

@@ -1696,6 +1696,8 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
         let subject = Subject {
             is_async: own.at.is_none() && rule.contains("Later"),
             is_call: own.at.is_some(),
+            span: matcher.span(0).map(|rule| &**rule),
+            switched: matcher.span(0).map(|_| 0),
             ..Subject::new(("App.Queue", "Work"), &signature, ("App.dll", ""))
         };
         let (catalog, hierarchy) = (Catalog::default(), Hierarchy::default());
@@ -1734,6 +1736,58 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
     let found = told(rule, &item, &task);
     let wanted = "an async method or iterator takes a context with a span of its own";
     assert_eq!(found, (wanted.to_owned(), "arg(0)".to_owned()));
+    let rule = "match = { type = \"App.Queue\", method = \"Later\" }\nspan = \"consumer\"\n\
+                context = { extract = \"result.Header(name)\", link = true }";
+    let found = told(rule, &item, &task);
+    let wanted = "what a task gives later brings no link";
+    assert_eq!(found, (wanted.to_owned(), "result.Header(name)".to_owned()));
+}
+
+#[test]
+fn what_comes_in_at_the_end_is_a_link_of_what_the_method_returns() {
+    let wrong = |extract: &str, link: bool, result: &str| {
+        let text = format!(
+            "version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\nspan = \"consumer\"\n\
+             context = {{ extract = \"{extract}\", link = {link} }}\n"
+        );
+        let matcher = Matcher::new(Rules::parse("weave.toml", &text).unwrap());
+        let (name, own) = matcher.own_hooks(0).unwrap();
+        let method = signature(Some("app/Db"), &format!("(Lapp/Request; request){result}"));
+        let subject = Subject {
+            span: matcher.span(0).map(|rule| &**rule),
+            switched: Some(0),
+            ..Subject::new(("app/Db", "next"), &method, ("app.jar", "weave/hooks/"))
+        };
+        let (catalog, hierarchy) = (catalog(), Hierarchy::default());
+        let binder = Binder {
+            catalog: &catalog,
+            hierarchy: &hierarchy,
+            target: Target::Jvm,
+            may_reach: &|_| true,
+        };
+        let wrong = binder.bind(&[(0, name, own)], &subject).unwrap_err();
+        assert_eq!(text[wrong[0].span.clone()], *extract);
+        wrong[0].title.clone()
+    };
+    let request = "Lapp/Request;";
+    assert_eq!(
+        wrong("result.header(name)", false, request),
+        "the parent of a span is known when it begins"
+    );
+    assert_eq!(
+        wrong("exception.header(name)", true, request),
+        "what comes in is known when the method begins or returns"
+    );
+}
+
+#[test]
+fn java_gives_nothing_by_out() {
+    let method = signature(Some("app/Db"), "(Lapp/Request; request)V");
+    for member in ["header(out)", "any('a', out)"] {
+        let aspect = format!("[[aspect]]\nenter = \"acme.Sql.Log.over(request.{member})\"");
+        let told = bind(&aspect, &method).unwrap_err();
+        assert!(told.contains("takes these constants"), "{told}");
+    }
 }
 
 /// Programs that were woven before calls were followed keep their names and ids.

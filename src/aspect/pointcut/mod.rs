@@ -612,29 +612,35 @@ impl Matcher {
 
     /// The aspects that have put a hook nowhere, and why, in the order of the rules.
     pub fn idle(&self, matched: &Matched) -> Vec<Idle> {
-        self.aspects
-            .iter()
-            .zip(
-                matched
-                    .0
-                    .iter()
-                    .map(|came| came.bits)
-                    .chain(std::iter::repeat(0)),
-            )
-            .filter(|(_, outcome)| outcome & WOVEN == 0)
-            .map(|(aspect, outcome)| Idle {
-                aspect: aspect.name.clone(),
-                calls: aspect.is_about_calls(),
-                points: aspect.advice == Advice::CALLS && !aspect.is_about_calls(),
-                place: aspect.place.clone(),
-                reasons: REASONS
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(bit, _)| outcome >> bit & 1 == 1)
-                    .map(|(_, reason)| reason)
-                    .collect(),
+        (self.aspects.iter().enumerate())
+            .filter(|&(number, aspect)| {
+                !matched.has_woven(number) && !self.has_woven_for_others(aspect, matched)
+            })
+            .map(|(number, aspect)| {
+                let bits = matched.0.get(number).map_or(0, |came| came.bits);
+                let noted = |&(bit, _): &(usize, Reason)| bits >> bit & 1 == 1;
+                Idle {
+                    aspect: aspect.name.clone(),
+                    calls: aspect.is_about_calls(),
+                    points: aspect.advice == Advice::CALLS && !aspect.is_about_calls(),
+                    place: aspect.place.clone(),
+                    reasons: (REASONS.into_iter().enumerate())
+                        .filter(noted)
+                        .map(|(_, reason)| reason)
+                        .collect(),
+                }
             })
             .collect()
+    }
+
+    /// Whether the rule that an aspect is for some versions has put a hook somewhere for other versions.
+    fn has_woven_for_others(&self, aspect: &Aspect, matched: &Matched) -> bool {
+        aspect.is_of_versions()
+            && self.aspects.iter().enumerate().any(|(number, other)| {
+                other.name == aspect.name
+                    && other.place.file == aspect.place.file
+                    && matched.has_woven(number)
+            })
     }
 
     /// What aspects that have put hooks somewhere say in vain: `?` lets it pass.

@@ -394,6 +394,27 @@ fn idle_aspects_are_named_with_the_reason() {
 }
 
 #[test]
+fn of_one_rule_for_several_versions_one_is_enough() {
+    let rule = |range, method| {
+        format!(
+            "name = 'send'\nmatch = {{ artifact = 'a', version = '{range}', method = '{method}' }}"
+        )
+    };
+    let rules = [rule("<2", "m"), rule(">=2", "n")];
+    let matcher = matcher(&rules.each_ref().map(String::as_str));
+    let none = Hierarchy::default();
+    let idle = |version, method| {
+        let artifact = matcher.for_artifact("a.jar", Some(version), &none);
+        let mut matched = Matched::default();
+        fake("A", method).verdict_noting(&artifact, &mut matched);
+        matcher.idle(&matched).len()
+    };
+    assert_eq!(idle("1.0", "m"), 0);
+    assert_eq!(idle("2.0", "n"), 0);
+    assert_eq!(idle("1.0", "n"), 2, "none of them found what it means");
+}
+
+#[test]
 fn the_path_tells_what_cannot_match() {
     let none = Hierarchy::default();
     let matcher = matcher(&["match = { type = ['com.acme.**', '**.Orders', 'Item'] }"]);

@@ -55,6 +55,13 @@ impl Aspect {
             .any(|hook| hook.call.ty == LISTENER)
     }
 
+    /// It is for some versions of what it matches alone: others of its name may be for the rest.
+    pub fn is_of_versions(&self) -> bool {
+        let bounded =
+            |selector: &Selector| selector.version.is_some() || selector.platform.is_some();
+        !self.matches.is_empty() && self.matches.iter().all(bounded)
+    }
+
     /// It is about calls in methods.
     pub fn is_about_calls(&self) -> bool {
         let at = self.own.as_ref().and_then(|own| own.at.as_ref());

@@ -617,7 +617,10 @@ impl<'t> Parser<'t> {
                 continue;
             };
             let (aspect, name) = self.aspect(item.span(), table, i + 1);
-            if let Some(first) = aspects.iter().position(|a| a.name == aspect.name) {
+            let clash = |a: &Aspect| {
+                a.name == aspect.name && !(a.is_of_versions() && aspect.is_of_versions())
+            };
+            if let Some(first) = aspects.iter().position(clash) {
                 let mut e = Diagnostic::new(
                     name.clone(),
                     format!("two aspects have the name `{}`", aspect.name),

@@ -851,6 +851,18 @@ match = { type = "B" }
     8 | name = "orders"
       |        ^^^^^^^^ expected another name
     "##);
+    // One rule for several versions is several aspects of one name.
+    let rules = |first: &str, second: &str| {
+        let aspect =
+            |keys| format!("[[aspect]]\nname = 'orders'\nmatch = {{ type = 'A', {keys} }}\n");
+        Rules::parse(
+            "weave.toml",
+            &format!("version = 1\n{}{}", aspect(first), aspect(second)),
+        )
+    };
+    assert!(rules("version = '<2'", "version = '>=2'").is_ok());
+    assert!(rules("platform = '<21'", "platform = '>=21'").is_ok());
+    assert!(rules("version = '<2'", "method = 'm'").is_err());
 }
 
 #[test]

@@ -167,7 +167,8 @@ struct Known {
     /// Type and method, as it is, and fit to be shown.
     full_name: String,
     name: String,
-    attributes: Vec<KeyValue>,
+    /// What its spans say of it, encoded.
+    attributes: Vec<u8>,
     count: Count,
     /// Its calls are spans.
     rule: Option<Arc<SpanRule>>,
@@ -230,6 +231,8 @@ struct Lane {
     number: u32,
     name: String,
     named: bool,
+    /// What its spans say of it, encoded.
+    attributes: Arc<[u8]>,
     wanted: bool,
     /// The exception on its way, and whether a span has it as an event.
     exception: Option<(String, String)>,
@@ -273,6 +276,8 @@ struct Ended<'a> {
 struct Pending {
     span: Span,
     method: MethodIx,
+    /// What is said of its thread, encoded; nothing of a logical call.
+    thread: Arc<[u8]>,
     /// The logical call whose first piece has not come.
     held: Option<u64>,
     /// It is sent; else it is only measured.
@@ -778,15 +783,20 @@ fn metrics_of(methods: &[(&str, Count)], origin: u64, time: u64) -> (Vec<Metric>
 impl Spans {
     fn turn_to(&mut self, thread: u32, name: Option<&ThreadName>) {
         let lane = self.lanes.remove(&thread);
-        self.lane = lane.unwrap_or_else(|| Lane {
-            number: thread,
-            name: format!("thread {thread}"),
-            wanted: wants_thread(&self.options.selection, thread, ""),
-            ..Lane::default()
+        self.lane = lane.unwrap_or_else(|| {
+            let name = format!("thread {thread}");
+            Lane {
+                number: thread,
+                attributes: of_thread(thread, &name),
+                name,
+                wanted: wants_thread(&self.options.selection, thread, ""),
+                ..Lane::default()
+            }
         });
         if let Some(name) = name.filter(|name| !self.lane.named && !name.name.is_empty()) {
             self.lane.name = printable(&name.name);
             self.lane.named = true;
+            self.lane.attributes = of_thread(thread, &self.lane.name);
             self.lane.wanted = wants_thread(&self.options.selection, thread, &name.name);
         }
     }
@@ -815,7 +825,7 @@ impl Spans {
             is_root: self.options.selection.roots.takes(&named.method),
             name: printable(&full_name),
             full_name,
-            attributes,
+            attributes: encoded(attributes),
             count: Count::default(),
             rule: None,
             scope: "".into(),
@@ -1215,7 +1225,7 @@ impl Spans {
 
     fn span(&mut self, method: MethodIx, start: u64, end: u64, how: Outcome) -> Span {
         let known = self.reach(method, None);
-        let (name, mut attributes) = (known.name.clone(), known.attributes.clone());
+        let (name, mut attributes) = (known.name.clone(), Vec::new());
         let status = match how {
             Outcome::Error => Some(Status {
                 message: String::new(),
@@ -1405,6 +1415,7 @@ impl Spans {
         self.pending.push(Pending {
             span,
             method: call.method,
+            thread: Arc::clone(&self.lane.attributes),
             held: None,
             is_sent: exported,
             is_measured,
@@ -1434,7 +1445,7 @@ impl Spans {
         if around.is_empty() && self.is_root(call.method) {
             span.kind = self.options.root_kind.number() as i32;
         }
-        self.on_thread(&mut span);
+        span.attributes.reserve(values.len() + 2);
         span.attributes.push(number("weave.self_time_ns", call.own));
         if call.weight > 1 {
             span.attributes
@@ -1445,13 +1456,6 @@ impl Spans {
         span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
         self.ruled(&mut span, call.method, values, around.len())
             .then_some(span)
-    }
-
-    fn on_thread(&self, span: &mut Span) {
-        span.attributes
-            .push(number("thread.id", u64::from(self.lane.number)));
-        span.attributes
-            .push(text("thread.name", self.lane.name.as_str()));
     }
 
     /// The spans of the call that ended last are complete; `exception` is what it ended with.
@@ -1528,7 +1532,12 @@ impl Spans {
         self.exported += 1;
         if self.options.spans {
             let scope = known.map_or_else(|| "".into(), |known| Arc::clone(&known.scope));
-            let span = pending.span.encode_to_vec();
+            let of_method = known.map_or(&[][..], |known| &known.attributes);
+            // A message may stand behind another one, whose fields it adds to.
+            let mut span = pending.span.encode_to_vec();
+            span.reserve_exact(of_method.len() + pending.thread.len());
+            span.extend_from_slice(of_method);
+            span.extend_from_slice(&pending.thread);
             self.spans.push(Ready { span, scope });
         }
     }
@@ -1625,6 +1634,7 @@ impl Spans {
             self.pending.push(Pending {
                 span,
                 method,
+                thread: Arc::default(),
                 held,
                 is_sent: !self.is_deep(level),
                 is_measured,
@@ -1694,6 +1704,23 @@ fn flags_of(span: SpanContext) -> u32 {
         _ => FLAG_REMOTE,
     };
     (span.flags & 0xff) as u32 | FLAG_HAS_REMOTE | remote
+}
+
+/// Attributes of a span as its message has them, made once for many spans.
+fn encoded(attributes: Vec<KeyValue>) -> Vec<u8> {
+    let span = Span {
+        attributes,
+        ..Span::default()
+    };
+    span.encode_to_vec()
+}
+
+fn of_thread(thread: u32, name: &str) -> Arc<[u8]> {
+    let attributes = vec![
+        number("thread.id", thread.into()),
+        text("thread.name", name),
+    ];
+    encoded(attributes).into()
 }
 
 /// Says of a span what was recorded of it.

@@ -14,7 +14,7 @@ public final class Urls {
         }
         String host = uri.getRawAuthority();
         host = host == null ? "" : "//" + host.substring(host.lastIndexOf('@') + 1);
-        String path = uri.isOpaque() ? "***" : uri.getRawPath();
+        String path = uri.isOpaque() ? "***" : path(uri.getRawPath());
         String query = query(uri.getRawQuery());
         return (uri.getScheme() == null ? "" : uri.getScheme() + ":") + host + (path == null ? "" : path) + (query == null ? "" : "?" + query);
     }
@@ -40,6 +40,24 @@ public final class Urls {
             out.append(out.length() == 0 ? "" : "&").append(equals < 0 ? "***" : part.substring(0, equals) + "=***");
         }
         return out.toString();
+    }
+
+    /** A path as it was sent, with {@code ***} for what its parameters say: {@code ;jsessionid=} is a secret. */
+    public static String path(String path) {
+        int semicolon = path == null ? -1 : path.indexOf(';');
+        if (semicolon < 0) {
+            return path;
+        }
+        StringBuilder out = new StringBuilder(path.length());
+        int from = 0;
+        for (; semicolon >= 0; semicolon = path.indexOf(';', from)) {
+            int slash = path.indexOf('/', semicolon);
+            int end = slash < 0 ? path.length() : slash;
+            int equals = path.indexOf('=', semicolon);
+            out.append(path, from, equals < 0 || equals > end ? semicolon + 1 : equals + 1).append("***");
+            from = end;
+        }
+        return out.append(path, from, path.length()).toString();
     }
 
     /** As {@link #port(URI)}. */
