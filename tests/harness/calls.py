@@ -24,7 +24,7 @@ import check_dex
 import check_dotnet
 import corpora
 import dotnet
-from hooks import net10
+from hooks import dotnet_hosts
 from lib import ROOT, WORK, fresh, judges, main, oldest_jdk, run, weave_binary
 from suites import CODEC, JUNIT, verdicts
 
@@ -142,9 +142,7 @@ def points_dotnet(score, folder):
     run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Watch.cs"])
     (folder / "weave.toml").write_text(points_rules_dotnet("hooks.dll"))
     expected = (POINTS / "expected_dotnet.txt").read_text()
-    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
-    if host := net10():
-        hosts["CoreCLR 10"] = [*host, "exec"]
+    hosts = dotnet_hosts()
     for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
         run([*base, how, "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", *(sources / f"{name}.cs" for name in ("Points", "Later", "Parts"))])
@@ -166,7 +164,7 @@ def points_dotnet(score, folder):
         run([*base, "-optimize", "-unsafe", *symbols, f"-out:{plain / 'app.exe'}", *(sources / f"{name}.cs" for name in ("Points", "Later", "Parts"))])
         woven = fresh(folder / "woven")
         told = run([weave_binary(), "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"]).stderr
-        done = run([*hosts["CoreCLR 8"], woven / "app.exe"], check=False, env=ENVIRONMENT)
+        done = run([*dotnet.host("core8"), woven / "app.exe"], check=False, env=ENVIRONMENT)
         lines = [line for line in done.stdout.splitlines() if line.startswith("  line ")]
         has_told = [f"aspect `{name}` found only points that are left: there is no portable PDB" in told for name in ("lines", "lines that wait")]
         good = done.stdout == expected if how == "embedded" else lines == ["  line False App.Points.Guarded()"] and all(has_told)
@@ -326,9 +324,7 @@ def dotnet_follows(score, folder):
     run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
     (folder / "weave.toml").write_text((SOURCES / "dotnet_followed.toml").read_text().replace("LIBRARY", "hooks.dll"))
     expected = (SOURCES / "expected_dotnet_followed.txt").read_text()
-    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
-    if host := net10():
-        hosts["CoreCLR 10"] = [*host, "exec"]
+    hosts = dotnet_hosts()
     for how in ("-optimize-", "-optimize"):
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
         run([*base, how, "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Followed.cs"])

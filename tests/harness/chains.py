@@ -90,9 +90,7 @@ def dotnet_(score, folder, program):
     run([*base, "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", main_class])
     shutil.copy(plain / "hooks.dll", folder)
     run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, "hooks.dll", DOTNET), plain / "app.exe", woven / "app.exe"])
-    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
-    if host := hooks.net10():
-        hosts["CoreCLR 10"] = [*host, "exec"]
+    hosts = hooks.dotnet_hosts()
     for name, host in hosts.items():
         if name == "CoreCLR 10":
             config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'

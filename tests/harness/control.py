@@ -242,9 +242,7 @@ def assembly(folder):
 def dotnet_(score, folder):
     plain, woven = assembly(folder)
     rules = folder / "weave.toml"
-    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
-    if host := hooks.net10():
-        hosts["CoreCLR 10"] = [*host, "exec"]
+    hosts = hooks.dotnet_hosts()
     for name, host in hosts.items():
         if name == "CoreCLR 10":
             for out in plain, woven:

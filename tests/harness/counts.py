@@ -117,10 +117,8 @@ def dotnet_(score, folder):
     run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
          "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Counts.cs"])
     weave(folder, plain / "app.exe", lambda mode: fresh(folder / mode) / "app.exe")
-    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
-    if host := hooks.net10():
-        hosts["CoreCLR 10"] = [*host, "exec"]
-        config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'
+    hosts = hooks.dotnet_hosts()
+    config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'
     for name, host in hosts.items():
         if name == "CoreCLR 10":
             for out in ("plain", *RULES):

@@ -199,6 +199,17 @@ def net10():
     return found and [found.dotnet]
 
 
+def dotnet_hosts():
+    """The beginnings of command lines that run a program of .NET, by runtime. WEAVE_JUDGES=newest leaves CoreCLR 8 out where
+    there is a newer one."""
+    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
+    if host := net10():
+        hosts["CoreCLR 10"] = [*host, "exec"]
+        if os.environ.get("WEAVE_JUDGES") == "newest":
+            del hosts["CoreCLR 8"]
+    return hosts
+
+
 def dotnet_(score, folder):
     mono = dotnet.mono_libraries()
     (folder / "Many.cs").write_text(many("csharp"))

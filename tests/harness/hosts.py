@@ -67,10 +67,12 @@ class Program:
         origin, pid = struct.unpack_from("<QQ", header, 16)
         return f"weave control 2\nto {pid} {origin}\nnonce {header[NONCE_AT:NONCE_AT + 16].hex()}\nnumber {number}\n{state}".encode()
 
-    def put(self, request):
-        """Puts it in place as a whole."""
+    def put(self, request, owner=None):
+        """Puts it in place as a whole, another user's if one is named."""
         new = self.trace.with_suffix(".new")
         new.write_bytes(request)
+        if owner:
+            os.chown(new, owner, -1)
         new.rename(self.requests())
 
     def taken(self):
@@ -158,8 +160,7 @@ class Hosts:
         (self.folder / "run/pipe").rename(program.requests())
         time.sleep(0.6)
         if os.getuid() == 0:
-            program.put(program.request(1, "mode off\n"))
-            os.chown(program.requests(), 4711, -1)
+            program.put(program.request(1, "mode off\n"), owner=4711)
             time.sleep(0.6)
         program.rounds(FEW)
         untaken = program.taken()

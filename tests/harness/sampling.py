@@ -345,9 +345,7 @@ def dotnet_(score, folder):
     for text, out, app in ((RULES, woven, "app.exe"), (RULES, woven, "pieces.exe"), (SECOND, second, "app.exe")):
         rules.write_text(text)
         run([weave_binary(), "-q", "--strict", "--rules", rules, plain / app, out / app])
-    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
-    if host := hooks.net10():
-        hosts["CoreCLR 10"] = [*host, "exec"]
+    hosts = hooks.dotnet_hosts()
     for name, host in hosts.items():
         if name == "CoreCLR 10":
             for out in plain, woven, second:
