@@ -14,7 +14,7 @@ mod copy;
 pub use copy::Target;
 
 use crate::aspect::bind::call::{Call, Hook, Proceed, Source};
-use crate::aspect::bind::visible::{is_of_java_base, looks_at_callers};
+use crate::aspect::bind::visible::{is_of_java_base, looks_at_callers, package_of};
 use crate::bytes::{modified_utf8, mutf8};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::emit::{self, Kind};
@@ -121,10 +121,7 @@ impl HookBody {
     /// - its class is initialised as early as by a call of it, or has nothing that a program would see.
     pub fn read(call: &Call, files: Files<'_>) -> Option<HookBody> {
         let hook = &*call.hook;
-        if call.adapter.is_some() || !hook.links.is_empty() {
-            return None;
-        }
-        let (parameter, proceed) = only_proceed(call)?;
+        let (parameter, proceed) = only_proceed(call).filter(|_| hook.links.is_empty())?;
         // What cannot be read is not copied: whoever must read it reports it.
         let class = Class::parse(files(hook.owner.name()?)?).ok()?;
         let method = method_of(&class, hook)?;
@@ -204,8 +201,11 @@ impl HookBody {
     }
 }
 
-/// The hook's one operand that runs the body.
-fn only_proceed(call: &Call) -> Option<(usize, &Proceed)> {
+/// The hook's one parameter that runs the body, where the hook is called itself and not by an adapter.
+pub fn only_proceed(call: &Call) -> Option<(usize, &Proceed)> {
+    if call.adapter.is_some() {
+        return None;
+    }
     let operands = call.operands.iter().enumerate();
     let mut proceeds = operands.filter_map(|(n, operand)| match &operand.source {
         Source::Proceed(proceed) => Some((n, &**proceed)),
@@ -598,8 +598,4 @@ fn is_public(class: &Class<'_>, is_field: bool, name: &[u8], descriptor: &[u8]) 
         false => (class.methods.iter()).for_each(|m| look(m.access, m.name, m.descriptor)),
     }
     Some(found)
-}
-
-fn package_of(class: &str) -> &str {
-    class.rsplit_once('/').map_or("", |(package, _)| package)
 }

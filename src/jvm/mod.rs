@@ -42,7 +42,7 @@ mod write;
 
 pub use calls::library_type;
 pub use class::Class;
-pub use hook_body::HookBody;
+pub use hook_body::{HookBody, only_proceed};
 pub use made::{adapter, test_class_of};
 pub use place::test_class;
 pub use redirect::{redirect, redirect_class};

@@ -1,6 +1,6 @@
 //! Hooks of one's own: what rules call, what of it goes into the output, and calls that do not fit.
 
-use crate::aspect::bind::call::{Adapter, Call, Hook, Operand, Source};
+use crate::aspect::bind::call::{Adapter, Call, Hook};
 use crate::aspect::bind::catalog::{Catalog, Declared, HookType, MemberType};
 use crate::aspect::bind::functional::Interface;
 use crate::aspect::bind::misfit::{self, Misfit};
@@ -171,15 +171,9 @@ impl<'a> Own<'a> {
 
     /// The body of a hook around methods of classes, if a library has it and it may be copied into them.
     pub(crate) fn hook_body(&self, call: &Call) -> Option<Arc<jvm::HookBody>> {
-        let is_proceed =
-            |(_, operand): &(usize, &Operand)| matches!(operand.source, Source::Proceed(_));
-        let mut proceeds = call.operands.iter().enumerate().filter(is_proceed);
-        let (place, _) = proceeds.next()?;
-        // What is kept is of the hook alone: the same for each call without an adapter.
-        if proceeds.next().is_some() || call.adapter.is_some() {
-            return None;
-        }
-        let key = ((*call.hook).clone(), place);
+        let (parameter, _) = jvm::only_proceed(call)?;
+        // What is kept is of the hook alone: the same for each such call.
+        let key = ((*call.hook).clone(), parameter);
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         let body = bodies.entry(key).or_insert_with(|| {
             let file = |name: &str| {

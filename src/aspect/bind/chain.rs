@@ -11,6 +11,7 @@ use super::convert::{Fit, convert};
 use super::misfit::Misfit;
 use super::reach::is_inert;
 use super::ty::{Language, Named, Prim, Ty, in_method_of_its_own, of_instance};
+use super::visible::package_of;
 use crate::aspect::joinpoint::Access;
 use crate::aspect::pointcut::GENERATED;
 use crate::aspect::rules::hook::{HookOperand, MemberKind, MemberName, OUT, Word};
@@ -897,11 +898,6 @@ impl<'b> Binding<'b> {
         let is_core = matches!(&*name, "System.String" | "System.Object");
         (language == Language::Java || is_core).then(|| Ty::class(&name))
     }
-}
-
-/// The package of a class, as it is spelled in class files.
-fn package_of(class: &str) -> &str {
-    class.rfind('/').map_or("", |slash| &class[..slash])
 }
 
 fn cast_to(ty: &Ty) -> Link {

@@ -174,6 +174,11 @@ pub struct Named<'n> {
     pub how: CallHow,
 }
 
+/// The package of a class, as it is spelled in class files.
+pub fn package_of(class: &str) -> &str {
+    class.rfind('/').map_or("", |slash| &class[..slash])
+}
+
 /// Whether a method of the JDK looks at who calls it.
 pub fn looks_at_callers(owner: &str, method: &str) -> bool {
     let own = CALLER_SENSITIVE.iter().filter(|(ty, _)| *ty == owner);

@@ -1,6 +1,6 @@
 //! The hook libraries for the JVM, Android and .NET, embedded in this binary.
 
-use crate::aspect::bind::visible::is_of_java_base;
+use crate::aspect::bind::visible::{is_of_java_base, package_of};
 use crate::cil;
 use crate::container::deps_json;
 use crate::container::jar::Manifest;
@@ -198,7 +198,7 @@ fn stands_on_base(own: &BTreeMap<String, Vec<u8>>, packages: &BTreeSet<&str>) ->
         return Ok(false);
     }
     let known = |class: &str| {
-        let package = class.rsplit_once('/').map_or("", |(package, _)| package);
+        let package = package_of(class);
         package == PACKAGE || packages.contains(package) || is_of_java_base(package)
     };
     for (name, bytes) in own.iter().filter(|(name, _)| name.ends_with(".class")) {
