@@ -81,8 +81,8 @@ TURNS = {"WEAVE_IN_TURNS": "1"}
 NEWEST = {"WEAVE_JUDGES": "newest"}
 #: `weave report` reads large traces, and not the reader in Python.
 LARGE = {"WEAVE_MOST_BYTES": str(64 << 20)}
-#: And on the newest JDK alone.
-BRIEF = {**QUICK, **LARGE, **NEWEST}
+#: And on the newest JDK alone; compilers compile two libraries of five.
+BRIEF = {**QUICK, **LARGE, **NEWEST, "WEAVE_SOURCES": "codec lang3"}
 
 
 def script(name, step, seconds, arguments="", needs=(), **more):
@@ -104,7 +104,7 @@ TESTS = [
     # `elsewhere` has the command's tests, too.
     Test("cargo", "cargo", "python3 tests/harness/rust_tests.py", 150, ("cargo", "cc", "java", "setup", "tests"), ("tests",),
          beside={"elsewhere": {"WEAVE_WITHOUT": "cli"}}),
-    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 174, ("setup", "tests", "jdks")),
+    Test("elsewhere", "elsewhere", "python3 tests/harness/elsewhere.py {scope}", 174, ("release", "setup", "tests", "jdks")),
     Test("java", "runtime", "runtime/java/test.sh", 252, ("release", "setup", "jdks"), brief={**TURNS, "WEAVE_SECONDS": "1", "WEAVE_SWITCHES": "40"}),
     Test("net", "runtime", "runtime/dotnet/test.sh", 173, ("release", "setup"), brief={**TURNS, "WEAVE_HOSTS": "mono net8", "WEAVE_SWITCHES": "100"}),
     Test("test_run", "oracles", "python3 tests/harness/test_run.py", 1, ()),
@@ -120,17 +120,17 @@ TESTS = [
     script("calls", "sample", 128, "{scope}", needs=("jdks",), brief=NEWEST),
     script("chains", "sample", 20, needs=("jdks",), brief=NEWEST),
     script("spans", "sample", 86, needs=("jdks",), brief={**NEWEST, "WEAVE_LOG4NET": "newest", "WEAVE_KAFKA": "newest", "WEAVE_NATIVE": "no"}),
-    script("cookbook", "sample", 12, needs=("jdks",)),
+    script("cookbook", "sample", 12, needs=("jdks",), brief=NEWEST),
     script("tutorial", "sample", 7, needs=("jdks",)),
     script("values", "sample", 9, needs=("jdks",), brief=NEWEST),
-    script("masks", "sample", 28, needs=("jdks",)),
+    script("masks", "sample", 28, needs=("jdks",), brief=NEWEST),
     script("counts", "sample", 19, needs=("jdks",), brief=NEWEST),
     script("aggregates", "sample", 21, needs=("jdks",), brief=NEWEST),
     script("control", "sample", 72, needs=("jdks",), brief=NEWEST),
     script("soak", "sample", 19, "hosts", needs=("jdks",)),
     script("sampling", "sample", 68, needs=("jdks",), brief=NEWEST),
     script("diff", "sample", 33),
-    script("tune", "sample", 8, needs=("jdks",)),
+    script("tune", "sample", 8, needs=("jdks",), brief=NEWEST),
     script("sample_android", "android", 24),
     script("check_dex", "android", 50, "{scope}"),
     script("check_art", "android", 150, "{scope}"),
@@ -146,16 +146,16 @@ TESTS = [
     script("programs", "programs", 121, "{scope}", needs=("jdks",), brief=BRIEF),
     script("jdbc", "programs", 6, "--only jdbc", needs=("jdks",), file="databases", brief=QUICK),
     script("clients_java", "programs", 5, "--only java", needs=("jdks",), file="clients", brief=QUICK),
-    script("loaders", "programs", 20, needs=("jdks",), brief=QUICK),
-    script("layouts", "programs", 49, "{scope}", needs=("jdks",), brief=QUICK),
-    script("gradle", "builds", 81, needs=("jdks",), runs="ci", brief=QUICK),
+    script("loaders", "programs", 20, needs=("jdks",), brief={**QUICK, **NEWEST}),
+    script("layouts", "programs", 49, "{scope}", needs=("jdks",), brief={**QUICK, **NEWEST}),
+    script("gradle", "builds", 81, needs=("jdks",), runs="ci", brief={**QUICK, "WEAVE_GRADLES": "8.4 8.11.1"}),
     script("maven", "builds", 131, needs=("jdks",), runs="ci", brief=QUICK),
     script("twin", "programs", 130, needs=("jdks",), runs="full"),
     script("real_builds", "builds", 120, needs=("jdks",), runs="full"),
     script("aot", "builds", 56, needs=("sdk",), runs="ci"),
-    script("suites", "more", 41, "{scope}", needs=("jdks",), runs="ci", brief=QUICK),
-    script("servers", "more", 33, needs=("jdks",), runs="ci"),
-    script("large_programs", "more", 49, "--only boot --only coroutines", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
+    script("suites", "more", 41, "{scope}", needs=("jdks",), runs="ci", brief={**QUICK, **NEWEST}),
+    script("servers", "more", 20, "{scope}", needs=("jdks",), runs="ci"),
+    script("large_programs", "more", 25, "--only coroutines", needs=("jdks",), file="programs", runs="brief", brief=BRIEF),
     script("test_collect", "more", 11, runs="ci"),
     # The targets of fuzz/ over many seeded inputs, optimised, with checks of overflow; `cargo` runs 2,000 each.
     Test("fuzz", "more", "cargo test --quiet --test fuzz", 600, ("cargo", "cc", "setup"), ("debug",), "full", FUZZ),

@@ -344,7 +344,8 @@ mod tests {
             .unwrap();
         let (offset, body) = longest;
         let mut found = 0;
-        for pc in 0..body.code.len() {
+        let places = (0..body.code.len()).step_by(3);
+        for pc in places.clone() {
             let mut damaged = library.to_vec();
             // `ldnull`: one value too many, or a stranger inside an operand.
             damaged[offset + body.code_offset + pc] = 0x14;
@@ -352,10 +353,6 @@ mod tests {
             found += usize::from(!failures.is_empty());
             assert!(failures.iter().all(|e| e.method().is_some()));
         }
-        assert!(
-            found * 2 > body.code.len(),
-            "{found} of {}",
-            body.code.len()
-        );
+        assert!(found * 2 > places.len(), "{found} of {}", places.len());
     }
 }

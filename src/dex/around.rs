@@ -1135,7 +1135,6 @@ mod tests {
                 }
             }
         }
-        judge(LIBRARY, ASKS[1], 1, sections);
         judge(LIBRARY, ASKS[2], 3, sections);
     }
 
@@ -1223,26 +1222,24 @@ mod tests {
     fn no_bytes_panic() {
         let bare = |signature: &Signature| around(ASKS[2], signature, Bound::default(), None);
         let mut woven = 0;
-        // Every byte of the file, changed in two ways.
+        // Every byte of the file, its lowest and its highest bit in turns.
         for at in 0..SHAPES.len() {
-            for by in [1, 0x80] {
-                let mut bytes = SHAPES.to_vec();
-                bytes[at] ^= by;
-                let Ok(dex) = Dex::parse(&bytes) else {
-                    continue;
-                };
-                let Ok(plan) = own_wherever(&dex, Advice::ALL, &bare) else {
-                    continue;
-                };
-                if let Ok(new) = weave(&dex, &plan, &mut Scratch::default(), &one_by_one)
-                    && let Some(new) = new.bytes
-                {
-                    Dex::parse(&new).unwrap();
-                    woven += 1;
-                }
+            let mut bytes = SHAPES.to_vec();
+            bytes[at] ^= if at % 2 == 0 { 1 } else { 0x80 };
+            let Ok(dex) = Dex::parse(&bytes) else {
+                continue;
+            };
+            let Ok(plan) = own_wherever(&dex, Advice::ALL, &bare) else {
+                continue;
+            };
+            if let Ok(new) = weave(&dex, &plan, &mut Scratch::default(), &one_by_one)
+                && let Some(new) = new.bytes
+            {
+                Dex::parse(&new).unwrap();
+                woven += 1;
             }
         }
-        assert!(woven > 1000, "{woven}");
+        assert!(woven > 500, "{woven}");
     }
 
     #[test]
@@ -1325,7 +1322,7 @@ mod tests {
         let all = whole.types.iter().flat_map(|ty| ty.methods()).count();
         let mut told = vec![all];
         // From where all have room to where no row is left.
-        let counts = (0x1_0000 - 150..).step_by(20);
+        let counts = (0x1_0000 - 150..0x1_0000).step_by(40);
         for bytes in counts.map_while(filled) {
             let new = woven(&bytes, Advice::ALL, &bare);
             let done = new.types.iter().flat_map(|ty| ty.methods()).count();

@@ -7,7 +7,7 @@ The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex fi
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
 with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it,
-stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, of large ones every fourth, as a device judges; of small dex files, not
+stand instead of each body, or at points in it, among it (everyday: of the apks, twelve choices, of those that are not small every fourth, as a device judges; of small dex files, not
 by itself what another choice has at once).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
@@ -97,7 +97,7 @@ CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with v
 PARTS = (*POINTED, *AROUND_PARTS)
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 #: Bytes of dex files that take most of the time.
-LARGE = 1_000_000
+LARGE = 100_000
 SHOWN = 20
 
 
@@ -441,7 +441,7 @@ def values(score, folder):
 
 
 def of_large(dexes, number):
-    """Every fourth choice, where the dex files are large: their neighbours have the rest."""
+    """Every fourth choice, where the dex files are not small: their neighbours have the rest."""
     return CHOICES_EVERYDAY[number % 4::4] if sum(dex.stat().st_size for dex in dexes) > LARGE else CHOICES_EVERYDAY
 
 
@@ -467,7 +467,9 @@ def body():
         compare(score, apk_of(folder / f"{name}.apk", [dex]), points, folder)
     for name, dexes in small.items():
         chosen = [choice for choice in CHOICES if not (everyday and choice in PARTS)]
-        compare(score, apk_of(folder / f"{name}.apk", dexes), chosen, folder)
+        # The device is the stricter one; the other has judged what is generated.
+        modes = ("device",) if everyday and name != "generated" else tuple(MODES)
+        compare(score, apk_of(folder / f"{name}.apk", dexes), chosen, folder, modes)
     for number, (name, dexes) in enumerate(apps().items()):
         modes, chosen = (("device",), of_large(dexes, number)) if everyday else (tuple(MODES), CHOICES)
         compare(score, apk_of(folder / f"{name}.apk", dexes), chosen, folder, modes)

@@ -52,9 +52,9 @@ ANDROID = "org.robolectric:android-all:13-robolectric-9030017"
 TOOLS = ("baksmali", "dexdump", "enjarify")
 FOLDER = CORPORA / "dex"
 # enjarify takes about a second for 20 KB.
-LINKED_EVERYDAY = 90_000
+LINKED_EVERYDAY = 45_000
 # Of the largest four, baksmali takes most of its time.
-DISASSEMBLED_EVERYDAY = 1_000_000
+DISASSEMBLED_EVERYDAY = 400_000
 SHOWN = 20
 # The hook library's, or that of a dex file's own class, which hands ids on to it. Either comes first in a method.
 HOOK = re.compile(rb"Lweave/runtime/Hooks(?:\$[0-9a-f]{8})?;->(enter|leaf)\(I\)V")

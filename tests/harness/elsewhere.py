@@ -5,7 +5,7 @@ root, folders with a space and letters beyond ASCII, Turkish, another time zone,
     elsewhere.py [--everyday | --full | --everything]
 
 Everyday (the default) these are the tests of the command and of the library's face; else the parts' own tests, too.
-The tree is copied, with the programs that rust_tests.py has built."""
+The tree is copied, with the programs that rust_tests.py has built. The command is the release build, which users have."""
 
 import argparse
 import os
@@ -87,7 +87,7 @@ def main():
             shutil.copy2(built[name], programs / name)
         command = programs / "command" / "weave"
         command.parent.mkdir()
-        shutil.copy2(built["weave.bin"], command)
+        shutil.copy2(lib.weave_binary(), command)
         make_locale(outer / "locale")
         env = {name: value for name, value in os.environ.items() if not name.startswith("CARGO")}
         env.update(

@@ -4,7 +4,8 @@
     python3 tests/harness/gradle.py [--gradle DIR]
 
 DIR is a Gradle installation; without it those of several versions are made from the registry (gradle_dist.py) and kept in the cache:
-everything is run on the first, and what users do every day on the others. Needs a release build, a JDK 17 and Maven.
+everything is run on the first, and what users do every day on the others (WEAVE_GRADLES names the versions). Needs a release build, a
+JDK 17 and Maven.
 """
 import argparse
 import os
@@ -21,7 +22,7 @@ from builds import PLACE, packages, same_folders, write
 WORK = lib.WORK / "gradle"
 
 #: The versions of Gradle; the first runs everything.
-VERSIONS = ("8.4", "7.6.4", "8.11.1")
+VERSIONS = os.environ.get("WEAVE_GRADLES", "8.4 7.6.4 8.11.1").split()
 KOTLIN = "1.9.22"
 #: What Kotlin's plug-in consists of and fetches.
 KOTLIN_PARTS = [f"org.jetbrains.kotlin:kotlin-{part}" for part in (

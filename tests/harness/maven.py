@@ -7,6 +7,7 @@ Needs a release build, a JDK 17 and Maven, which fetches its own plug-ins into a
 """
 import fcntl
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -108,11 +109,19 @@ def sample_dependency(repository):
 
 
 class Maven(builds.Builds):
+    """Most builds run in one process, since a JVM that begins takes longer than what it builds. Some need `mvn` itself: those
+    with a network, with options for the JVM, or whose tests run in Maven's own process."""
+
+    kept = None
+
     @staticmethod
-    def command(folder, *arguments, offline=True):
+    def arguments(folder, *arguments, offline=True):
         # The batch mode's lines have no colours; a build without a network is the usual one.
         mode = ["-o"] if offline else []
-        return ["mvn", "-B", "-f", str(folder / "pom.xml"), f"-Dmaven.repo.local={LOCAL}", *mode, *arguments]
+        return ["-B", "-f", str(folder / "pom.xml"), f"-Dmaven.repo.local={LOCAL}", *mode, *arguments]
+
+    def command(self, folder, *arguments, **more):
+        return ["mvn", *self.arguments(folder, *arguments, **more)]
 
     def begin(self, folder, *arguments):
         return subprocess.Popen(self.prefix + self.command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -122,10 +131,43 @@ class Maven(builds.Builds):
     trace = str(WORK / "run.wtrace")
 
     def run(self, folder, *arguments, offline=True, options=""):
-        named = {"WEAVE_TRACE": self.trace} if self.trace else {}
-        self.call(self.command(folder, *arguments, offline=offline), **named,
-                  MAVEN_OPTS=f"{os.environ.get('MAVEN_OPTS', '')} {options}".strip())
+        if offline and not options and self.trace == Maven.trace and "-DforkCount=0" not in arguments:
+            self.ask([folder, *self.arguments(folder, *arguments)])
+        else:
+            named = {"WEAVE_TRACE": self.trace} if self.trace else {}
+            self.call(self.command(folder, *arguments, offline=offline), **named,
+                      MAVEN_OPTS=f"{os.environ.get('MAVEN_OPTS', '')} {options}".strip())
         print(f"# mvn {' '.join(arguments)}: {self.status}", flush=True)
+
+    def ask(self, build):
+        """Has the process that stays run a build."""
+        self.kept = self.kept or self.start()
+        print("\t".join(map(str, build)), file=self.kept.stdin, flush=True)
+        told = []
+        for line in self.kept.stdout:
+            if line.startswith("BUILD ENDED "):
+                self.output, self.status = "".join(told), int(line.split()[2])
+                return
+            told.append(line)
+        raise RuntimeError("Maven ended:\n" + "".join(told[-40:]))
+
+    def start(self):
+        """The process: Maven's launcher and libraries, with another class in front of its command."""
+        home = pathlib.Path(shutil.which("mvn")).resolve().parents[1]
+        made, configuration = lib.fresh(WORK / "builds"), WORK / "builds.conf"
+        lib.run(["javac", "--release", "8", "-nowarn", "-cp", f"{home}/lib/*:{home}/boot/*", "-d", made, lib.ROOT / "tests/harness/MavenBuilds.java"])
+        given = (home / "bin/m2.conf").read_text()
+        configuration.write_text(re.sub("(?m)^main is .*$", "main is harness.MavenBuilds from plexus.core", given) + f"\nload {made}\n")
+        [worlds] = home.glob("boot/plexus-classworlds*.jar")
+        command = ["java", f"-Dclassworlds.conf={configuration}", f"-Dmaven.home={home}", "-Dfile.encoding=UTF-8", "-cp", worlds,
+                   "org.codehaus.plexus.classworlds.launcher.Launcher"]
+        return subprocess.Popen([*self.prefix, *map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                encoding="utf-8", errors="replace", env=dict(os.environ, WEAVE_TRACE=self.trace))
+
+    def stop(self):
+        if self.kept:
+            self.kept.stdin.close()
+            self.kept.wait()
 
     def module(self, name):
         """What was told of one module."""
@@ -449,6 +491,7 @@ def body():
     libraries(maven, repository, version)
     forked(maven, repository, version)
     fetched(maven, repository, version)
+    maven.stop()
     return maven.score.finish("Maven")
 
 

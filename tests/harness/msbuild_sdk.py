@@ -1084,4 +1084,4 @@ EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "shared": share
          "libraries": libraries, "central": central, "references": references, "design-tools": design_tools, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
-SLOW = {*EVERY} - {"door", "states", "own-hooks", "shared", "embedded", "tests", "single-file", "NativeAOT", "described"}
+SLOW = {*EVERY} - {"door", "states", "own-hooks", "shared", "embedded", "tests", "described"}

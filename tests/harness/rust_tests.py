@@ -35,7 +35,7 @@ def cargo(*arguments, **more):
 
 
 def programs():
-    """The programs of cargo's tests by name (`weave` for the library's own), and the command's own under `weave.bin`."""
+    """The programs of cargo's tests by name (`weave` for the library's own)."""
     copy_crates()
     built = cargo("--no-run", "--quiet", "--message-format=json", check=True, stdout=subprocess.PIPE, text=True).stdout
     found = {}
@@ -44,8 +44,6 @@ def programs():
             name, kind, test = message["target"]["name"], message["target"]["kind"][0], message["profile"]["test"]
             if test and kind in ("lib", "test"):
                 found[name] = message["executable"]
-            elif kind == "bin" and not test:
-                found[f"{name}.bin"] = message["executable"]
     return found
 
 

@@ -30,14 +30,15 @@ def major(dotnet):
 
 
 def variables(dotnet):
-    """What an SDK needs to run alone: no servers that outlive a build, no first-run words, English."""
+    """What an SDK needs to run alone: no first-run words, English; of the servers that outlive a build only the compiler's, as
+    users have it: it ends by itself."""
     home = pathlib.Path(dotnet).resolve().parent
     environment = {
         **os.environ, "DOTNET_ROOT": str(home), "PATH": f"{home}{os.pathsep}{os.environ.get('PATH', '')}",
         "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "DOTNET_CLI_UI_LANGUAGE": "en",
         "DOTNET_CLI_WORKLOAD_UPDATE_NOTIFY_DISABLE": "true", "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
         "DOTNET_ADD_GLOBAL_TOOLS_TO_PATH": "false", "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1",
-        "MSBUILDDISABLENODEREUSE": "1", "DOTNET_CLI_USE_MSBUILD_SERVER": "0", "UseSharedCompilation": "false",
+        "MSBUILDDISABLENODEREUSE": "1", "DOTNET_CLI_USE_MSBUILD_SERVER": "0",
     }
     environment.pop("MSBUILD_EXE_PATH", None)
     if not has_icu():
