@@ -2,7 +2,7 @@
 """What weaving whole costs real programs, the table of docs/cost.md: CPU as a multiple of the unwoven program's, which runs in turns with the
 woven ones.
 
-    benches/cost.py [--only h2|tiny|boot|webapi]... [--modes MODE[,MODE..]] [--rounds N] [--busy N]
+    benches/cost.py [--only h2|tiny|boot|webapi]... [--modes MODE[,MODE..]] [--rounds N] [--busy N] [--compiled]
 
 h2: the database H2, asked for a while by one thread, whose CPU time in the second half counts (steady). tiny: calls of a few nanoseconds,
 whose whole run counts. boot: a web application of Spring Boot with all its libraries, of whose process the CPU until it answers counts
@@ -10,7 +10,9 @@ whose whole run counts. boot: a web application of Spring Boot with all its libr
 Modes: `off` (woven as without rules, no trace), `level` (woven with levels, all of them off), `auto`, `within` (`auto` with `overhead = "5%"`),
 `tuned` (h2 and tiny: `auto`, without what an earlier run left out: `weave tune --from-auto`), and `record`.
 Each turn runs all of them on each JDK; what counts is the median of the turns. With --busy so many processes run beside, which do nothing
-but take CPU, and the JVMs go on one core with them. The whole table: --modes off,level,auto,within,tuned,record, once alone and once with --busy 4.
+but take CPU, and the JVMs go on one core with them. With --compiled a thread waits for the JVM's compilers: on a busy machine they are far
+behind otherwise, and the figures are those of code that is not compiled yet. The whole table: --modes off,level,auto,within,tuned,record,
+once alone and once with --busy 4.
 """
 
 import argparse
@@ -71,10 +73,16 @@ def prepared_boot(modes, folder):
     return {mode: folder / mode for mode in ("unwoven", *modes)}
 
 
-def asked(jars, home, place, folder, prefix):
+def jvm(home, args):
+    """The start of a JVM's command."""
+    prefix = ["taskset", "-c", "0"] if args.busy else []
+    return [*prefix, home / "bin" / "java", "-Xmx300m", "-XX:+UseSerialGC", *(["-XX:-BackgroundCompilation"] if args.compiled else [])]
+
+
+def asked(jars, start, place, folder):
     """Runs the application; the CPU of its start and of the requests, in milliseconds, and an answer."""
-    command = [*prefix, home / "bin" / "java", "-Xmx300m", "-XX:+UseSerialGC", f"-Dweave.trace={place}", "-Dweave.trace.limit=256m",
-               "-Dserver.port=0", "-Dspring.main.banner-mode=off", "-Dlogging.level.root=off", "-cp", f"{jars}/*", "boot.Boot"]
+    command = [*start, f"-Dweave.trace={place}", "-Dweave.trace.limit=256m", "-Dserver.port=0",
+               "-Dspring.main.banner-mode=off", "-Dlogging.level.root=off", "-cp", f"{jars}/*", "boot.Boot"]
     program = Program(command, folder, jars.name, env={**os.environ, "WEAVE_LEVEL": ""})
     try:
         client = http.client.HTTPConnection("127.0.0.1", int(program.line()), timeout=60)
@@ -95,15 +103,15 @@ def asked(jars, home, place, folder, prefix):
         program.process.wait()
 
 
-def measure_boot(modes, rounds, busy, folder):
+def measure_boot(modes, args, folder):
     places = prepared_boot(modes, folder)
     used, told = {}, set()
-    for _ in range(rounds):
+    for _ in range(args.rounds):
         for version, home in judges().items():
             for mode, jars in places.items():
                 trace = folder / f"{mode}.wtrace"
                 trace.unlink(missing_ok=True)
-                *cpu, answer = asked(jars, home, "off" if mode in ("unwoven", "off") else trace, folder, ["taskset", "-c", "0"] if busy else [])
+                *cpu, answer = asked(jars, jvm(home, args), "off" if mode in ("unwoven", "off") else trace, folder)
                 told.add(answer)
                 for part, ms in zip(("start", "warm"), cpu):
                     used.setdefault((version, part, mode), []).append(ms)
@@ -124,7 +132,7 @@ def differs(name, told):
     return 0
 
 
-def prepared(name, modes, folder):
+def prepared(name, modes, args, folder):
     """The class path of the unwoven program and of each mode."""
     program, _, types = PROGRAMS[name]
     run([oldest_jdk() / "bin" / "javac", "-d", folder / "classes", ROOT / "benches" / "cost" / f"{program}.java"])
@@ -137,29 +145,28 @@ def prepared(name, modes, folder):
         woven(mode, types, jar, out, folder)
         paths[mode] = [out, own]
         if mode == "tuned":
-            execute(name, mode, paths[mode], oldest_jdk(), folder, [])
+            execute(name, mode, paths[mode], jvm(oldest_jdk(), args), folder)
             run([weave_binary(), "tune", "--from-auto", "--write", folder / "tuned.toml", folder / "tuned.wtrace"])
             run([weave_binary(), "-q", "--rules", folder / "tuned.toml", jar, fresh(folder / mode) / "woven.jar"])
     return paths
 
 
-def execute(name, mode, path, home, folder, prefix):
+def execute(name, mode, path, start, folder):
     """Runs a program, woven as a mode says."""
     program, length, _ = PROGRAMS[name]
     trace = folder / f"{mode}.wtrace"
     trace.unlink(missing_ok=True)
     place = "off" if mode in ("unwoven", "off") else trace
-    return run([*prefix, home / "bin" / "java", "-Xmx300m", "-XX:+UseSerialGC", f"-Dweave.trace={place}", "-Dweave.trace.limit=256m",
-                "-cp", ":".join(map(str, path)), program, length])
+    return run([*start, f"-Dweave.trace={place}", "-Dweave.trace.limit=256m", "-cp", ":".join(map(str, path)), program, length])
 
 
-def measure(name, modes, rounds, busy, folder):
-    paths = prepared(name, modes, folder)
+def measure(name, modes, args, folder):
+    paths = prepared(name, modes, args, folder)
     used, told = {}, set()
-    for _ in range(rounds):
+    for _ in range(args.rounds):
         for version, home in judges().items():
             for mode, path in paths.items():
-                done = execute(name, mode, path, home, folder, ["taskset", "-c", "0"] if busy else [])
+                done = execute(name, mode, path, jvm(home, args), folder)
                 ms, result = done.stdout.split()
                 used.setdefault((version, mode), []).append(int(ms))
                 told.add(result)
@@ -173,6 +180,7 @@ def body():
     parser.add_argument("--modes", default="off,level,auto")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--compiled", action="store_true")
     args = parser.parse_args()
     beside = ["taskset", "-c", "0", sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(beside) for _ in range(args.busy)]
@@ -183,8 +191,7 @@ def body():
                 failed += webapi.measure([mode for mode in modes if mode != "tuned"], args.rounds, 20, 16)
                 continue
             folder = fresh(WORK / f"cost-{name}")
-            failed += (measure_boot(modes, args.rounds, args.busy, folder) if name == "boot"
-                       else measure(name, modes, args.rounds, args.busy, folder))
+            failed += (measure_boot(modes, args, folder) if name == "boot" else measure(name, modes, args, folder))
         return failed
     finally:
         for other in others:
