@@ -104,8 +104,12 @@ def rabbitmq():
         with contextlib.suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGKILL)
         server.wait()
-        # The Erlang daemon of names outlives its node.
-        subprocess.run(["epmd", "-kill"], env=environment, capture_output=True)
+        # The Erlang daemon of names outlives its node, and stays until it has seen that this is gone.
+        for _ in range(100):
+            done = subprocess.run(["epmd", "-kill"], env=environment, capture_output=True, text=True)
+            if "living nodes" not in done.stdout + done.stderr:
+                break
+            time.sleep(0.1)
         shutil.rmtree(home, ignore_errors=True)
 
 
