@@ -120,6 +120,7 @@ TESTS = [
     script("calls", "sample", 128, "{scope}", needs=("jdks",), brief=NEWEST),
     script("chains", "sample", 20, needs=("jdks",), brief=NEWEST),
     script("spans", "sample", 86, needs=("jdks",), brief={**NEWEST, "WEAVE_LOG4NET": "newest", "WEAVE_KAFKA": "newest", "WEAVE_NATIVE": "no"}),
+    Test("rabbit", "sample", "tests/setup.sh --rabbit && python3 tests/harness/spans.py --only rabbit", 30, ("release", "setup", "sdk"), runs="full"),
     script("cookbook", "sample", 12, needs=("jdks",), brief=NEWEST),
     script("tutorial", "sample", 7, needs=("jdks",)),
     script("values", "sample", 9, needs=("jdks",), brief=NEWEST),

@@ -49,6 +49,8 @@ python3 -m pip --version >/dev/null 2>&1 || lacking="$lacking python3-pip"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || lacking="$lacking postgresql"
 # What runs programs of Windows: for one test of the long form alone.
 [ "${1:-}" != --windows ] || [ -e /usr/lib/wine/wine64 ] || command -v wine64 >/dev/null 2>&1 || lacking="$lacking wine64"
+# A broker, for one part of the long form.
+[ "${1:-}" != --rabbit ] || ls /usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server >/dev/null 2>&1 || lacking="$lacking rabbitmq-server"
 # What the tests under another locale are made from.
 [ -e /usr/share/i18n/locales/tr_TR ] || lacking="$lacking locales"
 [ -n "$lacking" ] || exit 0

@@ -137,11 +137,11 @@ def on_class_path(folder, start):
 
 
 def running(kind, java, program, log, settings, environment):
-    """A program that answers; and its port."""
+    """A program that answers, however loaded the machine is; and its port."""
     port = databases.free_port()
     with log.open("w") as out:
         process = subprocess.Popen([java, "-Xmx400m", *program, f"--server.port={port}", *settings], stdout=out, stderr=out, env=environment)
-    for _ in range(600):
+    for _ in range(6000):
         with contextlib.suppress(OSError):
             ask(port, kind.ready)
             return process, port

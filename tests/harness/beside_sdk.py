@@ -52,10 +52,10 @@ def ask(port, path):
 
 
 def started(command, folder, side, port, environment):
-    """A shop that answers."""
+    """A shop that answers, however loaded the machine is."""
     log = (folder / f"{side}.log").open("w")
     process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env={**environment, "SHOP_PORT": str(port), "OTEL_SERVICE_NAME": side})
-    for _ in range(600):
+    for _ in range(6000):
         with contextlib.suppress(OSError):
             ask(port, "hello")
             return process

@@ -13,8 +13,11 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import socket
+import subprocess
 import tempfile
+import time
 
 import corpora
 import sdk
@@ -67,6 +70,46 @@ def postgres():
         yield port
     finally:
         run([*control, "-m", "immediate", "stop"], check=False, cwd=home)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def rabbitmq():
+    """A RabbitMQ on loopback, of Debian's package; gives its port. It is not one of those that the machine runs: node, ports and files are its own."""
+    found = sorted(pathlib.Path("/usr/lib/rabbitmq/lib").glob("*/sbin/rabbitmq-server"))
+    if not found:
+        raise Missing("RabbitMQ's server (the Debian package rabbitmq-server)")
+    home = pathlib.Path(tempfile.mkdtemp(prefix="weave-rabbitmq-"))
+    port, between, names = free_port(), free_port(), free_port()
+    (home / "plugins").write_text("[].\n")
+    environment = {
+        **os.environ, "HOME": str(home), "RABBITMQ_NODENAME": f"weave{port}@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODE_PORT": str(port), "RABBITMQ_DIST_PORT": str(between), "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(names),
+        "RABBITMQ_MNESIA_BASE": str(home / "data"), "RABBITMQ_LOG_BASE": str(home / "log"), "RABBITMQ_PID_FILE": str(home / "pid"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"), "RABBITMQ_CONFIG_FILE": str(home / "none"),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 -kernel inet_dist_use_interface {127,0,0,1}",
+    }
+    with (home / "out").open("w") as out:
+        server = subprocess.Popen([found[-1]], stdout=out, stderr=out, env=environment, cwd=home, start_new_session=True)
+    try:
+        for _ in range(1200):
+            if server.poll() is not None:
+                raise RuntimeError("RabbitMQ does not start: " + (home / "out").read_text()[-1000:])
+            # It says so when it is ready; its port is there before.
+            if "Starting broker... completed" in (home / "out").read_text():
+                break
+            time.sleep(0.1)
+        yield port
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        # The Erlang daemon of names outlives its node, and stays until it has seen that this is gone.
+        for _ in range(100):
+            done = subprocess.run(["epmd", "-kill"], env=environment, capture_output=True, text=True)
+            if "living nodes" not in done.stdout + done.stderr:
+                break
+            time.sleep(0.1)
         shutil.rmtree(home, ignore_errors=True)
 
 

@@ -4,7 +4,7 @@ Collector.
 
     spans.py [--only NAME]...
 
-Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, kafka, native, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
+Names: java, dex, dotnet, boot, logs, aspnet, drivers, messages, kafka, native, rabbit, stores. The program is tests/programs/requests. Its spans as a Collector got them, a tree for each trace, are in expected.txt; of the many
 requests at once each must have just the tree that it has alone. Java runs on the oldest and the newest JDK, with tasks that are lambdas and with
 tasks of classes of their own; dex files are made by dx, woven, and made a jar again by enjarify. `dotnet`: a program of its own in C#, on CoreCLR and Mono. `boot`: two processes of a Spring Boot jar
 that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as pack:requests-net hears them, on CoreCLR 10;
@@ -12,6 +12,7 @@ that is woven whole by the packs alone; `aspnet`: ASP.NET Core and HttpClient as
 `messages`: log4net and the activities of a library on .NET (`WEAVE_LOG4NET=newest`: one version alone);
 `native`: the C# program as a native and a trimmed one (`WEAVE_NATIVE=no`: not);
 `kafka`: messages by Confluent.Kafka (`WEAVE_KAFKA=newest`: one version alone);
+`rabbit`: two processes on .NET with a RabbitMQ between them (by `--only rabbit` alone);
 `drivers`: databases on .NET, by what they tell themselves and by the packs for those that are silent. In `boot` a request is one trace, from the one to the other and over threads.
 """
 
@@ -473,6 +474,36 @@ def kafka(score, folder):
         score.check(f"{name}: no secret is told", b"geheim" not in trace.read_bytes(), "")
 
 
+def rabbit(score, folder):
+    """RabbitMQ between two processes on .NET, by what its client tells itself: each order is one trace, from who sends it to who handles it."""
+    found = sdk.find()
+    environment = found.environment(folder / "packages")
+    plain, woven, source = fresh(folder / "plain"), fresh(folder / "woven"), fresh(folder / "source")
+    for file in (SOURCES / "rabbit").iterdir():
+        shutil.copy(file, source)
+    (source / "nuget.config").write_text(found.config())
+    run([found.dotnet, "build", source / "rabbit.csproj", "-c", "Release", "-o", plain, "--nologo", "-v", "q"], env=environment)
+    run([weave_binary(), "-q", "--rules", SOURCES / "rabbit/rules.toml", plain, woven])
+    traces = {what: folder / f"{what}.wtrace" for what in ("send", "receive")}
+    with databases.rabbitmq() as port:
+        start = lambda path, what, **more: run([found.dotnet, path / "rabbit.dll", what, str(port)], check=False, env={**environment, **more})
+        was = [start(plain, what) for what in traces]
+        done = [start(woven, what, **values.environment(trace)) for what, trace in traces.items()]
+    told = lambda all_: [(one.returncode, one.stdout, one.stderr) for one in all_]
+    score.check("rabbit: both do what they did", told(done) == told(was) and was[1].stdout, str(told(done)))
+    collector = otlp.Collector(fresh(folder / "collector"))
+    for what, trace in traces.items():
+        checked = run([sys.executable, ROOT / "tests/harness/check_trace.py", trace], check=False)
+        score.check(f"rabbit: the trace of {what} is sound", checked.returncode == 0, checked.stdout[-300:] + checked.stderr[-300:])
+        otlp.export(trace, collector, "http/protobuf", "--min", "0", "--service", what)
+    collector.stop()
+    own = re.compile(r" ?[\w.]+\.port=\d+")
+    text = [own.sub("", text) for _, text in trees(collector.spans())]
+    (folder / "rabbit.txt").write_text("\n\n".join(text) + "\n")
+    expected = (SOURCES / "expected_rabbit.txt").read_text().strip().split("\n\n")
+    score.check("rabbit: an order is one trace over both", text == expected, f"{len(text)} trees, see {folder / 'rabbit.txt'}")
+
+
 #: How the program of `dotnet` is published, with the hook library for .NET 8.
 PUBLISHED = ("PublishAot", "PublishTrimmed") if os.environ.get("WEAVE_NATIVE") != "no" else ()
 
@@ -495,7 +526,8 @@ def native(score, folder):
         judged(score, how, trace, folder, "expected_dotnet.txt", DOTNET_REQUESTS, 11)
 
 
-EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "kafka": kafka, "native": native, "stores": stores}
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_, "boot": boot, "logs": logs, "aspnet": aspnet, "drivers": drivers, "messages": messages, "kafka": kafka, "native": native, "rabbit": rabbit,
+         "stores": stores}
 
 
 def body():
@@ -504,7 +536,7 @@ def body():
     args = parse.parse_args()
     args.scope = "--everyday"
     score = Score()
-    run_programs(score, args, EVERY, ())
+    run_programs(score, args, EVERY, {"rabbit"})
     return score.finish("requests")
 
 

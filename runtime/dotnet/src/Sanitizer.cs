@@ -11,6 +11,12 @@ namespace Weave.Runtime
         /// <summary>The text with <c>?</c> for each literal, and without comments; null for null. What is not closed ends the text.</summary>
         internal static string Sanitized(string sql)
         {
+            return Sanitized(sql, false);
+        }
+
+        /// <summary>The same. Where what stands in double quotes is a name for sure, it stays.</summary>
+        internal static string Sanitized(string sql, bool quotesNames)
+        {
             if (sql == null)
             {
                 return null;
@@ -24,7 +30,8 @@ namespace Weave.Runtime
                 if (c == '\'' || c == '"')
                 {
                     i = c == '"' ? Behind(sql, "\"", i + 1) : BehindQuote(sql, i, length);
-                    all.Append("?");
+                    bool isName = c == '"' && quotesNames && i <= length;
+                    all.Append(isName ? sql.Substring(start, i - start) : "?");
                 }
                 else if (Starts(sql, "--", i))
                 {

@@ -224,14 +224,16 @@ namespace Weave.Runtime
         {
             var tags = new List<KeyValuePair<string, object>>();
             string failure = null;
+            string source = activity.Source.Name;
             foreach (KeyValuePair<string, object> tag in activity.TagObjects)
             {
-                Conventions.Add(tags, tag.Key, tag.Value);
+                Conventions.Add(tags, source, tag.Key, tag.Value);
             }
             for (int i = 0; open.Told != null && i < open.Told.Length; i++)
             {
-                Conventions.Add(tags, open.Told[i].Key, open.Told[i].Value);
+                Conventions.Add(tags, source, open.Told[i].Key, open.Told[i].Value);
             }
+            Conventions.Judge(tags, source);
             Told thrown = null;
             foreach (ActivityEvent one in activity.Events)
             {
@@ -243,7 +245,7 @@ namespace Weave.Runtime
             }
             bool failed = activity.Status == ActivityStatusCode.Error || failure != null;
             tags.Add(new KeyValuePair<string, object>("", Conventions.Name(activity.DisplayName, activity.OperationName, tags)));
-            Shape shape = Shape.Of(activity.Source.Name, (int)activity.Kind);
+            Shape shape = Shape.Of(source, (int)activity.Kind);
             shape.Know(tags);
             lane.Resume(0, shape.Id, Clock.Now(), open.Call);
             if (!string.IsNullOrEmpty(activity.TraceStateString))

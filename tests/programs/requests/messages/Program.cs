@@ -16,6 +16,8 @@ public static class Shop
 {
     private static readonly ILog Log = LogManager.GetLogger(typeof(Shop));
     private static readonly ActivitySource Bus = new ActivitySource("Shop.Bus");
+    private static readonly ActivitySource Rpc = new ActivitySource("Grpc.Net.Client");
+    private static readonly ActivitySource Sql = new ActivitySource("Npgsql");
     private static readonly BlockingCollection<Item> Items = new BlockingCollection<Item>();
 
     public static void Handle(int number)
@@ -58,6 +60,19 @@ public static class Shop
         }
     }
 
+    /// <summary>What the libraries of gRPC and PostgreSQL tell.</summary>
+    private static void Tell()
+    {
+        foreach (string status in new[] { "0", "5", "99" })
+        {
+            using Activity call = Rpc.StartActivity("Grpc.Net.Client.GrpcOut", ActivityKind.Client);
+            call?.SetTag("grpc.method", "/shop.Basket/Get");
+            call?.SetTag("grpc.status_code", status);
+        }
+        using Activity query = Sql.StartActivity("postgresql", ActivityKind.Client);
+        query?.SetTag("db.query.text", "select o.\"Id\" from shop.\"orders\" as o where o.name = 'geheim' and o.n > 7 and o.\"x");
+    }
+
     private static void Configure()
     {
         var layout = new PatternLayout("[%property{trace_id}] [%property{span_id}] [%property{trace_flags}] %message%newline");
@@ -84,6 +99,7 @@ public static class Shop
         runner.Start();
         runner.Join();
         Batch();
+        Tell();
         Log.Info("outside");
         LogManager.Shutdown();
     }
