@@ -1,16 +1,18 @@
 //! The new class file: a copy with additions to the pool and new code of woven methods.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::attempt::settle;
-use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::attempt::{Attempt, settle};
+use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::around;
 use crate::jvm::attributes::first_line;
-use crate::jvm::class::Class;
+use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::foundation;
-use crate::jvm::lower::{self, MAX_ADDITIONS, Wanted};
-use crate::jvm::pool::{Additions, tag};
+use crate::jvm::lower::{self, Constants, MAX_ADDITIONS, Wanted};
+use crate::jvm::place::Edits;
+use crate::jvm::pool::{Additions, Known, tag};
+use crate::jvm::redirect::{self, Calls};
 use crate::jvm::runner::{Runner, Seats};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -53,17 +55,8 @@ pub struct Woven {
     pub ty: WovenType,
     /// What it calls that runs bodies, with those of its own, by their names.
     pub runners: BTreeMap<Arc<str>, Runner>,
-}
-
-impl Woven {
-    /// A class of which no method is woven.
-    pub fn nothing(class: &Class<'_>) -> Woven {
-        Woven {
-            bytes: None,
-            ty: WovenType::new(0, &class.name(), &class.source_file(), 0),
-            runners: BTreeMap::new(),
-        }
-    }
+    /// The calls that stay as they are, and why.
+    pub calls_left: Vec<(Redirected, Reason)>,
 }
 
 /// Weaves the planned methods of a class that has no place beside it for what runs bodies.
@@ -79,24 +72,42 @@ pub fn weave_seated(
     scratch: &mut Scratch,
 ) -> Result<Woven> {
     let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());
+    let mut gets = Gets {
+        methods: &plan.methods,
+        calls: &plan.calls,
+        plan,
+    };
+    let mut left = Vec::new();
     if let Some(reason) = refusal(class, ty.name(), plan) {
         ty.left.extend(plan.methods.iter().map(|p| {
             let has_code = class.methods[p.index as usize].code.is_some();
             skipped(class, p, if has_code { reason } else { Reason::NoBody })
         }));
-        let woven = Woven::nothing(class);
-        return Ok(Woven { ty, ..woven });
+        gets.methods = &[];
     }
-    if plan.has_around() {
-        return weave_split(class, (plan, seats), scratch, ty);
+    if let Some(reason) = redirect::refusal(class) {
+        left.extend(plan.calls.iter().map(|&call| (call, reason)));
+        gets.calls = &[];
     }
-    put_tail(class, plan, scratch, &mut ty)?;
-    let bytes = (ty.methods().len() > 0).then(|| class_file(class, scratch));
-    Ok(Woven {
-        bytes,
-        ty,
-        runners: BTreeMap::new(),
-    })
+    if !plan.has_around() || gets.methods.is_empty() {
+        let bytes = put(class, &gets, scratch, (&mut ty, &mut left))?;
+        return Ok(Woven {
+            bytes,
+            ty,
+            runners: BTreeMap::new(),
+            calls_left: left,
+        });
+    }
+    // Calls go with bodies to where these go.
+    gets.methods = &[];
+    let called = put(class, &gets, scratch, (&mut ty, &mut left))?;
+    let mut woven = match &called {
+        None => weave_split(class, (plan, seats), scratch, ty)?,
+        Some(bytes) => weave_split(&Class::parse(bytes)?, (plan, seats), scratch, ty)?,
+    };
+    woven.bytes = woven.bytes.or(called);
+    woven.calls_left = left;
+    Ok(woven)
 }
 
 /// The same for methods with `around` hooks.
@@ -112,7 +123,12 @@ fn weave_split(
         let split = around::split(class, (plan, seats), &leave)?;
         let parts = Class::parse(&split.bytes)?;
         let mut woven = WovenType::new(0, "", "", split.plan.methods.len());
-        put_tail(&parts, &split.plan, scratch, &mut woven)?;
+        let gets = Gets {
+            methods: &split.plan.methods,
+            calls: &[],
+            plan: &split.plan,
+        };
+        let written = put(&parts, &gets, scratch, (&mut woven, &mut Vec::new()))?;
         leave.extend(split.left.iter().copied());
         let (mut whole, mut again) = (Vec::new(), false);
         for left in &woven.left {
@@ -125,13 +141,8 @@ fn weave_split(
         }
         if !again {
             leave.extend(whole);
-            let is_woven = woven.methods().len() > 0;
-            let bytes = match is_woven {
-                true => Some(class_file(&parts, scratch)),
-                false if split.split.is_empty() => None,
-                false => Some(split.bytes.clone()),
-            };
-            break (split, bytes);
+            let alone = (!split.split.is_empty()).then(|| split.bytes.clone());
+            break (split, written.or(alone));
         }
     };
     for planned in &plan.methods {
@@ -155,6 +166,7 @@ fn weave_split(
         bytes,
         ty,
         runners: split.runners,
+        calls_left: Vec::new(),
     })
 }
 
@@ -199,69 +211,235 @@ fn skipped(class: &Class<'_>, planned: &Planned, reason: Reason) -> Skipped {
     }
 }
 
-/// Collects additions to the pool, and the class from its access flags on, with the hooks of the planned methods.
-fn put_tail(
+/// What a class gets.
+#[derive(Clone, Copy)]
+struct Gets<'p> {
+    methods: &'p [Planned],
+    calls: &'p [Redirected],
+    /// What these mean.
+    plan: &'p Plan,
+}
+
+/// A class that is being written.
+struct Writing<'w, 'a> {
+    class: &'w Class<'a>,
+    plan: &'w Plan,
+    constants: Constants,
+    copied_elsewhere: scan::Copied,
+    calls: Calls<'w, 'a>,
+    buffers: &'w mut lower::Scratch,
+    additions: &'w mut Additions,
+    tail: &'w mut Vec<u8>,
+    /// How much of the class was copied.
+    copied: usize,
+    ty: &'w mut WovenType,
+}
+
+/// Writes a class with what it gets; none if that is nothing.
+fn put(
     class: &Class<'_>,
-    plan: &Plan,
+    gets: &Gets<'_>,
     scratch: &mut Scratch,
-    ty: &mut WovenType,
-) -> Result<()> {
-    let Scratch {
-        lower: buffers,
-        additions,
-        tail,
-        ..
-    } = scratch;
-    additions.reset(&class.pool);
-    tail.clear();
-    let advice = (plan.methods.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
-    let own_handlers = (plan.methods.iter()).any(|p| {
-        plan.bound(p)
-            .is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
+    (ty, left): (&mut WovenType, &mut Vec<(Redirected, Reason)>),
+) -> Result<Option<Vec<u8>>> {
+    let (mut methods, mut calls) = (gets.methods, gets.calls);
+    if methods.is_empty() && calls.is_empty() {
+        return Ok(None);
+    }
+    scratch.additions.reset(&class.pool);
+    scratch.tail.clear();
+    let advice = methods
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
+    let own_handlers = methods.iter().any(|p| {
+        let bound = gets.plan.bound(p);
+        bound.is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
     });
-    let constants = lower::constants(class, advice, own_handlers, additions);
-    let copied_elsewhere = scan::Copied::of(class);
-    let mut copied = class.pool.end();
-    for planned in &plan.methods {
-        let method = &class.methods[planned.index as usize];
-        let mark = tail.len();
-        let wanted = Wanted {
-            planned,
-            bound: plan.bound(planned),
-            constants,
-            points: None,
+    let mut writing = Writing {
+        class,
+        plan: gets.plan,
+        constants: lower::constants(class, advice, own_handlers, &mut scratch.additions),
+        copied_elsewhere: scan::Copied::of(class),
+        calls: Calls::new(class, gets.plan),
+        buffers: &mut scratch.lower,
+        additions: &mut scratch.additions,
+        tail: &mut scratch.tail,
+        copied: class.pool.end(),
+        ty,
+    };
+    let first = |methods: &[Planned], calls: &[Redirected]| {
+        let (method, call) = (methods.first(), calls.first());
+        (method.map(|p| p.index).into_iter())
+            .chain(call.map(|call| call.index))
+            .min()
+    };
+    while let Some(index) = first(methods, calls) {
+        let planned = methods.first().filter(|planned| planned.index == index);
+        methods = &methods[usize::from(planned.is_some())..];
+        let (own, others) = calls.split_at(calls.partition_point(|call| call.index <= index));
+        calls = others;
+        writing.method(index, planned, own)?;
+    }
+    let Writing {
+        calls,
+        tail,
+        copied,
+        ..
+    } = writing;
+    tail.extend_from_slice(&class.bytes[copied..]);
+    left.extend(calls.finish(tail));
+    let is_called = left.len() < gets.calls.len();
+    Ok((is_called || ty.methods().len() > 0).then(|| class_file(class, scratch)))
+}
+
+impl Writing<'_, '_> {
+    /// Writes the class up to the end of a method's code, with its hooks and what it has at these calls.
+    fn method(
+        &mut self,
+        index: u32,
+        planned: Option<&Planned>,
+        calls: &[Redirected],
+    ) -> Result<()> {
+        let class = self.class;
+        let method = &class.methods[index as usize];
+        let Some(range) = &method.code else {
+            self.leave(planned, Reason::NoBody);
+            return Ok(());
         };
-        let needed = usize::from(MAX_ADDITIONS) + lower::constants_needed(wanted.bound);
-        let attempt = match &method.code {
-            _ if usize::from(additions.room()) < needed => Err(Reason::PoolFull.into()),
-            None => Err(Reason::NoBody.into()),
-            Some(code) => {
-                if let Some(reason) = copied_elsewhere.refuses(class, method) {
-                    ty.left.push(skipped(class, planned, reason));
-                    continue;
+        let stays = self.copied_elsewhere.refuses(class, method);
+        if let Some(reason) = stays {
+            self.leave(planned, reason);
+        }
+        let planned = planned.filter(|_| stays.is_none());
+        self.tail
+            .extend_from_slice(&class.bytes[self.copied..range.start]);
+        self.copied = range.start;
+        let done = match calls {
+            [] => (self.attempt(method, planned, &Edits::default()))
+                .map(|attempt| attempt.unwrap_or_default()),
+            _ => self.with_calls(method, planned, (calls, stays)),
+        };
+        done.map_err(|e| e.in_method(class.method_label(method)))
+    }
+
+    /// The same for a method that has calls.
+    fn with_calls(
+        &mut self,
+        method: &MethodInfo,
+        planned: Option<&Planned>,
+        (calls, stays): (&[Redirected], Option<Reason>),
+    ) -> Result<()> {
+        let Some(code) = self.class.code(method)? else {
+            return Ok(());
+        };
+        let mut calls = self.calls.kept(method, code, stays, calls)?;
+        let mut looks = stays.is_none();
+        // Each time less is asked for, so this ends.
+        loop {
+            let mark = self.calls.mark(self.additions);
+            let edits = (self.calls).edits(method, code, (&calls, looks), self.additions);
+            let attempt = match settle(edits)? {
+                Ok(edits) => self.attempt(method, planned, &edits)?,
+                Err(reason) => Err(reason),
+            };
+            let Err(reason) = attempt else {
+                return Ok(());
+            };
+            self.calls.rollback(&mark, self.additions);
+            match looks {
+                true => looks = false,
+                false => {
+                    calls = self.calls.leave_points(calls, reason);
+                    looks = stays.is_none();
                 }
-                tail.extend_from_slice(&class.bytes[copied..code.start]);
-                lower::lower(class, method, &wanted, additions, buffers, tail)
-                    .map(|line| (line, code.end))
-            }
-        };
-        match settle(attempt).map_err(|e| e.in_method(class.method_label(method)))? {
-            Ok((line, end)) => {
-                copied = end;
-                let name = class.pool.text(method.name)?;
-                let descriptor = class.pool.text(method.descriptor)?;
-                ty.add(planned.id, u32::from(line), &name, |text| {
-                    text.push_str(&descriptor);
-                });
-            }
-            Err(reason) => {
-                tail.truncate(mark);
-                ty.left.push(skipped(class, planned, reason));
             }
         }
     }
-    tail.extend_from_slice(&class.bytes[copied..]);
-    Ok(())
+
+    /// Appends a method's code with its hooks and these edits, or else with the edits alone; or says why there is no room for
+    /// these.
+    fn attempt(
+        &mut self,
+        method: &MethodInfo,
+        planned: Option<&Planned>,
+        edits: &Edits,
+    ) -> Result<std::result::Result<(), Reason>> {
+        let class = self.class;
+        let Some(range) = &method.code else {
+            return Ok(Ok(()));
+        };
+        let mut left = None;
+        if planned.is_some() {
+            match settle(self.lower(method, planned, edits))? {
+                Ok(line) => {
+                    self.copied = range.end;
+                    self.note(method, planned, line)?;
+                    return Ok(Ok(()));
+                }
+                Err(reason) => left = Some(reason),
+            }
+        }
+        if !edits.at.is_empty() {
+            if let Err(reason) = settle(self.lower(method, None, edits))? {
+                return Ok(Err(reason));
+            }
+            self.copied = range.end;
+        } else if let Some(code) = class.code(method)?.filter(|_| !edits.instead.is_empty()) {
+            let base = self.tail.len() + code.offset - range.start;
+            self.tail.extend_from_slice(&class.bytes[range.clone()]);
+            edits.patch(&mut self.tail[base..], |pc| pc);
+            self.copied = range.end;
+        }
+        if let Some(reason) = left {
+            self.leave(planned, reason);
+        }
+        Ok(Ok(()))
+    }
+
+    fn lower(
+        &mut self,
+        method: &MethodInfo,
+        planned: Option<&Planned>,
+        edits: &Edits,
+    ) -> Attempt<u16> {
+        let bound = planned.and_then(|planned| self.plan.bound(planned));
+        let needed = usize::from(MAX_ADDITIONS) + lower::constants_needed(bound);
+        if planned.is_some() && usize::from(self.additions.room()) < needed {
+            return Err(Reason::PoolFull.into());
+        }
+        let mut constants = self.constants;
+        if !edits.joins.is_empty() && constants.stack_map_table == 0 {
+            constants.stack_map_table = match self.class.pool.known(Known::StackMapTable) {
+                0 => self.additions.shared_utf8(b"StackMapTable"),
+                index => index,
+            };
+        }
+        let wanted = Wanted {
+            planned,
+            bound,
+            constants,
+            edits,
+        };
+        let (own, out) = (&mut *self.additions, &mut *self.tail);
+        lower::lower(self.class, method, &wanted, own, self.buffers, out)
+    }
+
+    /// A method is woven.
+    fn note(&mut self, method: &MethodInfo, planned: Option<&Planned>, line: u16) -> Result<()> {
+        if let Some(planned) = planned {
+            let pool = &self.class.pool;
+            let (name, descriptor) = (pool.text(method.name)?, pool.text(method.descriptor)?);
+            (self.ty).add(planned.id, u32::from(line), &name, |text| {
+                text.push_str(&descriptor);
+            });
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, planned: Option<&Planned>, reason: Reason) {
+        let skipped = planned.map(|planned| skipped(self.class, planned, reason));
+        self.ty.left.extend(skipped);
+    }
 }
 
 /// Puts the new class file together.
