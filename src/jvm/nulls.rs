@@ -45,17 +45,16 @@ pub fn put<'a>(
     additions: &mut Additions,
     edits: &mut Edits,
 ) -> Result<()> {
-    let original = code.insns;
     let sites: Vec<Site<'_>> = (calls.iter())
         // A reference is looked at where it is made.
         .filter(|(call, redirect)| {
-            may_fail(redirect) && original[call.at as usize] != op::INVOKEDYNAMIC
+            may_fail(redirect) && code.insns[call.at as usize] != op::INVOKEDYNAMIC
         })
         .map(|(call, redirect)| {
             let at = call.at as usize;
             Site {
                 at: call.at,
-                callee: u16::from_be_bytes([original[at + 1], original[at + 2]]),
+                callee: u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]),
                 redirect,
             }
         })

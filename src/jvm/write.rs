@@ -12,7 +12,7 @@ use crate::jvm::foundation;
 use crate::jvm::lower::{self, Constants, MAX_ADDITIONS, Wanted};
 use crate::jvm::place::Edits;
 use crate::jvm::pool::{Additions, Known, tag};
-use crate::jvm::redirect::{self, Calls};
+use crate::jvm::redirect::Calls;
 use crate::jvm::runner::{Runner, Seats};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -72,42 +72,36 @@ pub fn weave_seated(
     scratch: &mut Scratch,
 ) -> Result<Woven> {
     let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());
-    let mut gets = Gets {
-        methods: &plan.methods,
-        calls: &plan.calls,
-        plan,
-    };
-    let mut left = Vec::new();
-    if let Some(reason) = refusal(class, ty.name(), plan) {
-        ty.left.extend(plan.methods.iter().map(|p| {
+    let (mut methods, calls) = (&plan.methods[..], &plan.calls[..]);
+    let untouched = untouched(class, ty.name());
+    if let Some(reason) = untouched.or_else(|| refusal(class, plan)) {
+        ty.left.extend(methods.iter().map(|p| {
             let has_code = class.methods[p.index as usize].code.is_some();
             skipped(class, p, if has_code { reason } else { Reason::NoBody })
         }));
-        gets.methods = &[];
+        methods = &[];
     }
-    if let Some(reason) = redirect::refusal(class) {
-        left.extend(plan.calls.iter().map(|&call| (call, reason)));
-        gets.calls = &[];
-    }
-    if !plan.has_around() || gets.methods.is_empty() {
-        let bytes = put(class, &gets, scratch, (&mut ty, &mut left))?;
+    if let Some(reason) = untouched {
         return Ok(Woven {
-            bytes,
             ty,
-            runners: BTreeMap::new(),
-            calls_left: left,
+            calls_left: calls.iter().map(|&call| (call, reason)).collect(),
+            ..Woven::default()
         });
     }
+    if methods.is_empty() || !plan.has_around() {
+        return put(class, plan, (methods, calls), scratch, ty);
+    }
     // Calls go with bodies to where these go.
-    gets.methods = &[];
-    let called = put(class, &gets, scratch, (&mut ty, &mut left))?;
-    let mut woven = match &called {
+    let called = put(class, plan, (&[], calls), scratch, WovenType::default())?;
+    let woven = match &called.bytes {
         None => weave_split(class, (plan, seats), scratch, ty)?,
         Some(bytes) => weave_split(&Class::parse(bytes)?, (plan, seats), scratch, ty)?,
     };
-    woven.bytes = woven.bytes.or(called);
-    woven.calls_left = left;
-    Ok(woven)
+    Ok(Woven {
+        bytes: woven.bytes.or(called.bytes),
+        calls_left: called.calls_left,
+        ..woven
+    })
 }
 
 /// The same for methods with `around` hooks.
@@ -122,16 +116,12 @@ fn weave_split(
     let (split, bytes) = loop {
         let split = around::split(class, (plan, seats), &leave)?;
         let parts = Class::parse(&split.bytes)?;
-        let mut woven = WovenType::new(0, "", "", split.plan.methods.len());
-        let gets = Gets {
-            methods: &split.plan.methods,
-            calls: &[],
-            plan: &split.plan,
-        };
-        let written = put(&parts, &gets, scratch, (&mut woven, &mut Vec::new()))?;
+        let methods = &split.plan.methods[..];
+        let woven = WovenType::new(0, "", "", methods.len());
+        let woven = put(&parts, &split.plan, (methods, &[]), scratch, woven)?;
         leave.extend(split.left.iter().copied());
         let (mut whole, mut again) = (Vec::new(), false);
-        for left in &woven.left {
+        for left in &woven.ty.left {
             let place = (split.plan.methods).binary_search_by_key(&left.index, |p| p.index);
             let origin = place.map_or(left.index, |place| split.origins[place]);
             match split.split.contains_key(&origin) {
@@ -142,7 +132,7 @@ fn weave_split(
         if !again {
             leave.extend(whole);
             let alone = (!split.split.is_empty()).then(|| split.bytes.clone());
-            break (split, written.or(alone));
+            break (split, woven.bytes.or(alone));
         }
     };
     for planned in &plan.methods {
@@ -156,11 +146,7 @@ fn weave_split(
             (None, Some(code)) => first_line(class, &code)?,
             (None, None) => 0,
         };
-        let name = class.pool.text(method.name)?;
-        let descriptor = class.pool.text(method.descriptor)?;
-        ty.add(planned.id, u32::from(line), &name, |text| {
-            text.push_str(&descriptor);
-        });
+        note(&mut ty, class, planned, line)?;
     }
     Ok(Woven {
         bytes,
@@ -170,13 +156,20 @@ fn weave_split(
     })
 }
 
-/// Why no method of a class is woven, if so.
-fn refusal(class: &Class<'_>, name: &str, plan: &Plan) -> Option<Reason> {
+/// Why a class gets nothing, if so.
+fn untouched(class: &Class<'_>, name: &str) -> Option<Reason> {
     if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
     } else if foundation::is_foundation(name.as_bytes()) {
         Some(Reason::Foundation)
-    } else if class.is_woven()
+    } else {
+        None
+    }
+}
+
+/// Why no method of a class gets hooks, if so.
+fn refusal(class: &Class<'_>, plan: &Plan) -> Option<Reason> {
+    if class.is_woven()
         || calls_adapters(class, plan)
         || (plan.has_around() && around::is_split(class))
     {
@@ -211,13 +204,15 @@ fn skipped(class: &Class<'_>, planned: &Planned, reason: Reason) -> Skipped {
     }
 }
 
-/// What a class gets.
-#[derive(Clone, Copy)]
-struct Gets<'p> {
-    methods: &'p [Planned],
-    calls: &'p [Redirected],
-    /// What these mean.
-    plan: &'p Plan,
+/// A method is woven.
+fn note(ty: &mut WovenType, class: &Class<'_>, planned: &Planned, line: u16) -> Result<()> {
+    let method = &class.methods[planned.index as usize];
+    let name = class.pool.text(method.name)?;
+    let descriptor = class.pool.text(method.descriptor)?;
+    ty.add(planned.id, u32::from(line), &name, |text| {
+        text.push_str(&descriptor);
+    });
+    Ok(())
 }
 
 /// A class that is being written.
@@ -232,35 +227,33 @@ struct Writing<'w, 'a> {
     tail: &'w mut Vec<u8>,
     /// How much of the class was copied.
     copied: usize,
-    ty: &'w mut WovenType,
+    ty: WovenType,
 }
 
-/// Writes a class with what it gets; none if that is nothing.
+/// Writes a class with the hooks of methods, and with what it gets at calls; no bytes where that is nothing.
 fn put(
     class: &Class<'_>,
-    gets: &Gets<'_>,
+    plan: &Plan,
+    (mut methods, mut calls): (&[Planned], &[Redirected]),
     scratch: &mut Scratch,
-    (ty, left): (&mut WovenType, &mut Vec<(Redirected, Reason)>),
-) -> Result<Option<Vec<u8>>> {
-    let (mut methods, mut calls) = (gets.methods, gets.calls);
-    if methods.is_empty() && calls.is_empty() {
-        return Ok(None);
-    }
+    ty: WovenType,
+) -> Result<Woven> {
+    let asked = calls.len();
     scratch.additions.reset(&class.pool);
     scratch.tail.clear();
     let advice = methods
         .iter()
         .fold(Advice::default(), |all, p| all.with(p.advice));
     let own_handlers = methods.iter().any(|p| {
-        let bound = gets.plan.bound(p);
+        let bound = plan.bound(p);
         bound.is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
     });
     let mut writing = Writing {
         class,
-        plan: gets.plan,
+        plan,
         constants: lower::constants(class, advice, own_handlers, &mut scratch.additions),
         copied_elsewhere: scan::Copied::of(class),
-        calls: Calls::new(class, gets.plan),
+        calls: Calls::new(class, plan),
         buffers: &mut scratch.lower,
         additions: &mut scratch.additions,
         tail: &mut scratch.tail,
@@ -280,16 +273,16 @@ fn put(
         calls = others;
         writing.method(index, planned, own)?;
     }
-    let Writing {
-        calls,
-        tail,
-        copied,
-        ..
-    } = writing;
-    tail.extend_from_slice(&class.bytes[copied..]);
-    left.extend(calls.finish(tail));
-    let is_called = left.len() < gets.calls.len();
-    Ok((is_called || ty.methods().len() > 0).then(|| class_file(class, scratch)))
+    let (tail, ty) = (writing.tail, writing.ty);
+    tail.extend_from_slice(&class.bytes[writing.copied..]);
+    let calls_left = writing.calls.finish(tail);
+    let is_changed = calls_left.len() < asked || ty.methods().len() > 0;
+    Ok(Woven {
+        bytes: is_changed.then(|| class_file(class, scratch)),
+        ty,
+        runners: BTreeMap::new(),
+        calls_left,
+    })
 }
 
 impl Writing<'_, '_> {
@@ -369,12 +362,11 @@ impl Writing<'_, '_> {
             return Ok(Ok(()));
         };
         let mut left = None;
-        if planned.is_some() {
-            match settle(self.lower(method, planned, edits))? {
+        if let Some(planned) = planned {
+            match settle(self.lower(method, Some(planned), edits))? {
                 Ok(line) => {
                     self.copied = range.end;
-                    self.note(method, planned, line)?;
-                    return Ok(Ok(()));
+                    return note(&mut self.ty, class, planned, line).map(Ok);
                 }
                 Err(reason) => left = Some(reason),
             }
@@ -422,18 +414,6 @@ impl Writing<'_, '_> {
         };
         let (own, out) = (&mut *self.additions, &mut *self.tail);
         lower::lower(self.class, method, &wanted, own, self.buffers, out)
-    }
-
-    /// A method is woven.
-    fn note(&mut self, method: &MethodInfo, planned: Option<&Planned>, line: u16) -> Result<()> {
-        if let Some(planned) = planned {
-            let pool = &self.class.pool;
-            let (name, descriptor) = (pool.text(method.name)?, pool.text(method.descriptor)?);
-            (self.ty).add(planned.id, u32::from(line), &name, |text| {
-                text.push_str(&descriptor);
-            });
-        }
-        Ok(())
     }
 
     fn leave(&mut self, planned: Option<&Planned>, reason: Reason) {
