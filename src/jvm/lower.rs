@@ -34,8 +34,8 @@ use crate::jvm::constructor::{self, Initialisation};
 use crate::jvm::emit::Snippet;
 use crate::jvm::frames::{self, FullFrame, HandlerFrame, HandlerLocals, VerificationType};
 use crate::jvm::insn::{self, Form, Insn, op};
-use crate::jvm::parameters::{self, Parameter};
-use crate::jvm::place::Insertions;
+use crate::jvm::parameters::{self, Kept, Parameter};
+use crate::jvm::place::{Edits, Join};
 use crate::jvm::pool::{Additions, Known, tag};
 use crate::jvm::signature::{method_words, return_type};
 use crate::jvm::stores::stores_keep;
@@ -118,7 +118,9 @@ struct Lowering<'j, 'a> {
     id: u32,
     advice: Advice,
     bound: Option<&'j Bound>,
-    points: Option<&'j Insertions>,
+    edits: &'j Edits,
+    /// It gets hooks, not these edits alone.
+    is_hooked: bool,
 }
 
 /// What is known of a body before anything is inserted.
@@ -133,12 +135,13 @@ struct Body<'b, 'a> {
 
 /// What a method gets.
 pub struct Wanted<'w> {
-    pub planned: &'w Planned,
+    /// Its hooks, if it has some.
+    pub planned: Option<&'w Planned>,
     /// Its own hooks.
     pub bound: Option<&'w Bound>,
     pub constants: Constants,
-    /// What it gets at its points, which nothing else goes with.
-    pub points: Option<&'w Insertions>,
+    /// What it gets at calls and points.
+    pub edits: &'w Edits,
 }
 
 /// Our handler in the new code.
@@ -170,7 +173,8 @@ pub fn lower(
     out: &mut Vec<u8>,
 ) -> Attempt<u16> {
     let code = class.code(method)?.ok_or(Reason::NoBody)?;
-    let section = match wanted.planned.advice.has(Advice::SECTION) {
+    let advice = wanted.planned.map_or(Advice::default(), |p| p.advice);
+    let section = match advice.has(Advice::SECTION) {
         true => Some(android_trace::name(class, method)?),
         false => None,
     };
@@ -188,12 +192,13 @@ pub fn lower(
         tables: tables(class, &code)?,
         descriptor: class.pool.utf8(method.descriptor)?,
         // At points nothing depends on that.
-        is_constructor: wanted.points.is_none() && class.pool.utf8(method.name)? == b"<init>",
-        constants: wanted.constants.of(wanted.planned.advice),
-        id: wanted.planned.id,
-        advice: wanted.planned.advice.as_pair(),
+        is_constructor: wanted.planned.is_some() && class.pool.utf8(method.name)? == b"<init>",
+        constants: wanted.constants.of(advice),
+        id: wanted.planned.map_or(0, |planned| planned.id),
+        advice: advice.as_pair(),
         bound: wanted.bound,
-        points: wanted.points,
+        edits: wanted.edits,
+        is_hooked: wanted.planned.is_some(),
     };
     let outcome = lowering.run(section, additions, scratch, out);
     if outcome.is_err() {
@@ -451,40 +456,36 @@ impl<'a> Lowering<'_, 'a> {
         };
         self.build_snippets(section, body.own, additions, &mut scratch.snippets)?;
         self.place(entries, scratch);
-        let meets =
-            self.class.major >= 50 && (self.points).is_some_and(|points| !points.joins.is_empty());
-        if meets && self.tables.has_stack_map {
-            scratch.frames = self.expand_frames(&parameters, additions)?;
-        }
         let adds_frames =
             !(scratch.snippets.joins.is_empty() && scratch.snippets.caught.is_empty());
-        if let Some(own) = body.own
-            && (!own.kept.is_empty() || adds_frames)
-            && self.tables.has_stack_map
-        {
+        let lists = body.own.filter(|own| !own.kept.is_empty() || adds_frames);
+        if (lists.is_some() || !self.edits.joins.is_empty()) && self.tables.has_stack_map {
             scratch.frames = self.expand_frames(&parameters, additions)?;
+        }
+        let mut met: Vec<FullFrame> = self.edits.joins.iter().map(Join::frame).collect();
+        if let Some(own) = lists {
             own.list_all(&mut scratch.frames, initialisation)?;
+            own.list_all(&mut met, initialisation)?;
         }
         if let Some(own) = body.own {
             self.join(own, &parameters, additions, scratch)?;
         }
         self.fit(entries, &parameters, additions, scratch)?;
-        if let Some(points) = self.points.filter(|_| meets) {
-            scratch
-                .joins
-                .extend(points.joins.iter().map(|join| FullFrame {
-                    pc: scratch.layout.target(join.at) + join.offset,
-                    ..join.frame.clone()
-                }));
+        for (join, mut frame) in self.edits.joins.iter().zip(met) {
+            frame.pc = scratch.layout.target(join.at) + join.offset;
+            scratch.joins.push(frame);
         }
         let handler = match scratch.snippets.handler.len() {
             0 => None,
             _ => Some(self.handler(&body, scratch, additions)?),
         };
-        let met_again = match self.is_constructor {
-            true => self.is_target(entries, scratch).map_err(in_code)?,
-            false => body.walked.loops_to_start,
-        };
+        // Between a call of another constructor and what lies behind it, hooks are of the call's line.
+        let is_behind = (entries.iter()).any(|&pc| self.edits.behind(pc) > 0);
+        let met_again = is_behind
+            || match self.is_constructor {
+                true => self.is_target(entries, scratch).map_err(in_code)?,
+                false => body.walked.loops_to_start,
+            };
         let early = if met_again { &[] } else { entries };
         self.put(&body, entries, early, handler.as_ref(), scratch, out)
     }
@@ -518,6 +519,22 @@ impl<'a> Lowering<'_, 'a> {
         Ok(())
     }
 
+    /// How many local variables the method has with those of its edits.
+    fn max_locals(&self) -> Attempt<u16> {
+        let all = self.code.max_locals.checked_add(self.edits.locals);
+        Ok(all.ok_or(Reason::CodeTooLarge)?)
+    }
+
+    /// What the last frame lists behind the parameters; none where a frame does not list these.
+    fn frames_keep(&self, parameters: &[Parameter<'a>]) -> Result<Option<Kept>> {
+        let all = self.edits.joins.iter();
+        if !all.map(|join| &join.frame).all(|f| lists(f, parameters)) {
+            return Ok(None);
+        }
+        let stack_map = self.tables.stack_map;
+        parameters::frames_keep(self.class, stack_map, parameters, self.is_constructor)
+    }
+
     /// Gives the values of own hooks their places.
     fn own<'o>(
         &'o self,
@@ -527,13 +544,12 @@ impl<'a> Lowering<'_, 'a> {
         parameters: &'o [Parameter<'a>],
         additions: &mut Additions,
     ) -> Attempt<Own<'o>> {
-        let stack_map = self.tables.stack_map;
-        let kept = parameters::frames_keep(self.class, stack_map, parameters, self.is_constructor)?;
+        let kept = self.frames_keep(parameters)?;
         let facts = Facts {
             class: self.class,
             bound,
             is_static,
-            max_locals: self.code.max_locals,
+            max_locals: self.max_locals()?,
             insns: self.code.insns,
             initialisation,
             parameters,
@@ -565,7 +581,7 @@ impl<'a> Lowering<'_, 'a> {
             guards: match body.initialisation {
                 None => vec![(layout.target(0), end)],
                 Some(initialisation) => (initialisation.ranges.iter())
-                    .map(|&(start, end)| (layout.target(start), layout.start(end)))
+                    .map(|&(start, end)| (self.entered(layout, start), layout.start(end)))
                     .filter(|(start, end)| start < end)
                     .collect(),
             },
@@ -624,11 +640,9 @@ impl<'a> Lowering<'_, 'a> {
         if tries > MAX_TRIES || max_stack > 65_535 {
             return Err(Reason::Unsupported.into());
         }
-        let max_locals = match self.points {
-            Some(points) => {
-                (self.code.max_locals.checked_add(points.locals)).ok_or(Reason::CodeTooLarge)?
-            }
-            None => body.own.map_or(self.code.max_locals, |own| own.max_locals),
+        let max_locals = match body.own {
+            Some(own) => own.max_locals,
+            None => self.max_locals()?,
         };
         let name = &self.class.bytes[start_of(self.method)..][..2];
         let attribute = begin_attribute(u16::from_be_bytes([name[0], name[1]]), out);
@@ -651,7 +665,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn max_stack(&self, body: &Body<'_, 'a>, handler: Option<&Handler>, scratch: &Scratch) -> u32 {
-        let old = u32::from(self.code.max_stack);
+        let old = u32::from(self.code.max_stack) + self.edits.deepest();
         let Snippets {
             early,
             enter,
@@ -659,8 +673,8 @@ impl<'a> Lowering<'_, 'a> {
             handler: handling,
             ..
         } = &scratch.snippets;
-        if let Some(points) = self.points {
-            return old + points.deepest();
+        if !self.is_hooked {
+            return old;
         }
         if body.own.is_none() {
             // The exception, a copy of it, and the id.
@@ -697,14 +711,14 @@ impl<'a> Lowering<'_, 'a> {
         if !(throws || is_over && handler.is_some() || enter_throws) {
             return Ok(None);
         }
-        let pair = scratch.snippets.exit_pair;
+        let others = scratch.snippets.exit.len() - scratch.snippets.exit_pair;
         let exits = |behind: u32| {
             let gap = move |&pc: &u32| {
                 let end = match behind {
                     0 => layout.insn(pc),
                     _ => layout.start(pc + behind),
                 };
-                (layout.target(pc) + pair, end)
+                (layout.insn(pc) - others, end)
             };
             scratch.returns.iter().map(gap)
         };
@@ -716,14 +730,14 @@ impl<'a> Lowering<'_, 'a> {
             theirs.extend(
                 entries
                     .iter()
-                    .map(|&pc| (layout.start(pc), layout.target(pc))),
+                    .map(|&pc| (layout.start(pc), self.entered(layout, pc))),
             );
             theirs.sort_unstable();
         }
         let mut split = Split::default();
         for entry in self.code.exceptions.chunks_exact(8) {
             let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
-            let range = (layout.insn(field(0)), layout.start(field(2)));
+            let range = (self.range_start(layout, field(0)), layout.start(field(2)));
             let handler = (layout.target(field(4)), field(6));
             split.add(range, &theirs, handler)?;
         }
@@ -748,7 +762,7 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Attempt<HandlerLocals> {
         let (parameters, is_constructor) = (body.parameters, self.is_constructor);
         let stack_map = self.tables.stack_map;
-        let kept = parameters::frames_keep(self.class, stack_map, parameters, is_constructor)?;
+        let kept = self.frames_keep(parameters)?;
         let is_sound = kept.is_some()
             && (body.walked.keeps_parameters
                 || stores_keep(
@@ -863,7 +877,7 @@ impl<'a> Lowering<'_, 'a> {
                 scratch.layout.insert(pc, Place::Before, exit.len());
             }
         }
-        for (pc, one) in self.points.iter().flat_map(|points| points.at.iter()) {
+        for (pc, one) in self.edits.at.iter() {
             for (place, snippet) in [(Place::Prologue, &one.behind), (Place::Before, &one.before)] {
                 if !snippet.is_empty() {
                     scratch.layout.insert(pc, place, snippet.len());
@@ -886,12 +900,8 @@ impl<'a> Lowering<'_, 'a> {
             let pc = change.pc as usize;
             out.extend_from_slice(&old[copied..pc]);
             copied = pc;
-            if let Some(points) = self.points {
-                if let Some(one) = points.at.get(change.pc) {
-                    out.extend_from_slice(one.behind.bytes());
-                    out.extend_from_slice(one.before.bytes());
-                }
-            } else if change.prologue > 0 {
+            let here = self.edits.at.get(change.pc);
+            if change.prologue > self.edits.behind(change.pc) {
                 if entries.contains(&change.pc) {
                     out.extend_from_slice(scratch.snippets.enter.bytes());
                 } else if change.pc == 0 {
@@ -901,7 +911,13 @@ impl<'a> Lowering<'_, 'a> {
                     put_islands(change.pc, change.prologue, scratch, out);
                 }
             }
-            if change.before > 0 && self.points.is_none() {
+            let mut before = 0;
+            if let Some(here) = here {
+                out.extend_from_slice(here.behind.bytes());
+                out.extend_from_slice(here.before.bytes());
+                before = here.before.len();
+            }
+            if change.before > before {
                 out.extend_from_slice(scratch.snippets.exit.bytes());
             }
             if change.resized {
@@ -919,15 +935,21 @@ impl<'a> Lowering<'_, 'a> {
         }
         out.extend_from_slice(&old[copied..]);
         patch_branches(scratch, &mut out[base..]);
+        self.edits.patch(&mut out[base..], |pc| layout.insn(pc));
     }
 
     /// Where what is caught begins to be. What runs at a point is of the point's code.
     fn range_start(&self, layout: &Layout, pc: u32) -> u32 {
-        match self.points {
+        match self.edits.at.get(pc) {
             None => layout.insn(pc),
-            Some(points) if points.at.get(pc).is_some_and(|one| one.is_held) => layout.start(pc),
+            Some(one) if one.is_held => self.entered(layout, pc),
             Some(_) => layout.target(pc),
         }
+    }
+
+    /// Where code begins behind the hooks at an entry.
+    fn entered(&self, layout: &Layout, pc: u32) -> u32 {
+        layout.target(pc) - self.edits.behind(pc)
     }
 
     /// Appends the exception table. A range that begins at a return leaves its exit hook out.
@@ -984,7 +1006,7 @@ impl<'a> Lowering<'_, 'a> {
                     if scratch.frames.is_empty() && !is_spelt {
                         frames::relocate(out, a.data, layout, handlers.first())
                     } else {
-                        let compact = self.bound.is_some() || self.points.is_some();
+                        let compact = self.bound.is_some() || !self.edits.at.is_empty();
                         put_spelt_frames(scratch, handlers, compact, out)
                     }
                 }
@@ -1077,6 +1099,15 @@ fn begin_attribute(name: u16, out: &mut Vec<u8>) -> usize {
 fn end_attribute(start: usize, out: &mut [u8]) {
     let len = (out.len() - start - 6) as u32;
     out[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
+}
+
+/// Whether a frame lists the parameters, as far as tags tell.
+fn lists(frame: &FullFrame, parameters: &[Parameter<'_>]) -> bool {
+    let same = |(n, p): (usize, &Parameter<'_>)| {
+        let tag = frame.locals.get(n).map(|local| local.0);
+        tag == Some(p.tag) || n == 0 && tag == Some(frames::item::UNINITIALIZED_THIS)
+    };
+    parameters.iter().enumerate().all(same)
 }
 
 /// Advice that takes a handler.

@@ -17,8 +17,9 @@ use crate::jvm::class::{Class, Code, MethodInfo};
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::FullFrame;
 use crate::jvm::insn::op;
-use crate::jvm::place::{Insertions, Join};
+use crate::jvm::place::{Edits, Join};
 use crate::jvm::pool::Additions;
+use crate::jvm::simulation::Value;
 use crate::jvm::types::{self, Known};
 
 /// Whether a redirected call has an object that may be null, which the original call would fail for.
@@ -35,26 +36,25 @@ struct Site<'s> {
     redirect: &'s Redirect,
 }
 
-/// Puts tests for null before these redirected calls; none where the types for a frame are unknown. `original` are the
-/// instructions with the original calls, at the same positions.
+/// Puts tests for null before these redirected calls; none where the types for a frame are unknown.
 pub fn put<'a>(
     class: &Class<'a>,
     method: &MethodInfo,
-    (code, original): (&Code<'a>, &[u8]),
+    code: &Code<'a>,
     calls: &[(Redirected, &Redirect)],
     additions: &mut Additions,
-    insertions: &mut Insertions,
+    edits: &mut Edits,
 ) -> Result<()> {
     let sites: Vec<Site<'_>> = (calls.iter())
         // A reference is looked at where it is made.
         .filter(|(call, redirect)| {
-            may_fail(redirect) && original[call.at as usize] != op::INVOKEDYNAMIC
+            may_fail(redirect) && code.insns[call.at as usize] != op::INVOKEDYNAMIC
         })
         .map(|(call, redirect)| {
             let at = call.at as usize;
             Site {
                 at: call.at,
-                callee: u16::from_be_bytes([original[at + 1], original[at + 2]]),
+                callee: u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]),
                 redirect,
             }
         })
@@ -64,10 +64,14 @@ pub fn put<'a>(
     }
     if class.major < 50 {
         for site in &sites {
-            let _ = look(site, code.max_locals, insertions);
+            let _ = look(site, code.max_locals, edits);
         }
         return Ok(());
     }
+    let made = |edits: &Edits, word: &Known<'_>| match word {
+        Known::Object(Value::New(at)) => edits.instead.iter().any(|one| one.at == *at),
+        _ => false,
+    };
     types::walk(class, method, code, stack_map(class, code)?, |pc, known| {
         let Ok(place) = sites.binary_search_by_key(&pc, |site| site.at) else {
             return;
@@ -75,17 +79,21 @@ pub fn put<'a>(
         let site = &sites[place];
         let words = parameters(site.redirect).map(|kind| kind.words() as usize);
         let words: usize = words.sum();
-        let Some(target) = known.stack.len().checked_sub(words + 1) else {
+        // An object that a hook makes instead is not there yet.
+        let stack: Vec<Known<'_>> = (known.stack.iter().copied())
+            .filter(|word| !made(edits, word))
+            .collect();
+        let Some(target) = stack.len().checked_sub(words + 1) else {
             return;
         };
-        if matches!(known.stack[target], Known::This(_)) {
+        if matches!(stack[target], Known::This(_)) {
             return;
         }
-        let all = known.locals.len() + known.stack.len();
+        let all = known.locals.len() + stack.len();
         if usize::from(additions.room()) < types::constants_needed(all) {
             return;
         }
-        let (stack, arguments) = known.stack.split_at(target + 1);
+        let (stack, arguments) = stack.split_at(target + 1);
         if arguments.contains(&Known::Nothing) {
             return;
         }
@@ -98,14 +106,14 @@ pub fn put<'a>(
                 while locals.last().is_some_and(|last| last.0 == 0) {
                     locals.pop();
                 }
-                if let Some(offset) = look(site, code.max_locals, insertions) {
+                if let Some(offset) = look(site, code.max_locals, edits) {
                     let frame = FullFrame {
                         pc: 0,
                         locals,
                         stack,
                     };
                     let at = site.at;
-                    insertions.joins.push(Join { at, offset, frame });
+                    edits.joins.push(Join { at, offset, frame });
                 }
             }
             _ => additions.rollback(mark),
@@ -118,7 +126,7 @@ fn parameters(redirect: &Redirect) -> impl DoubleEndedIterator<Item = Kind> + '_
 }
 
 /// The code in front of one call; where its two ways meet. `base`: variables from here on are free.
-fn look(site: &Site<'_>, base: u16, insertions: &mut Insertions) -> Option<u32> {
+fn look(site: &Site<'_>, base: u16, edits: &mut Edits) -> Option<u32> {
     let callee = &site.redirect.callee;
     let mut slot = base;
     let mut arguments = Vec::new();
@@ -153,9 +161,9 @@ fn look(site: &Site<'_>, base: u16, insertions: &mut Insertions) -> Option<u32> 
             out.forget(slot);
         }
     }
-    let before = &mut insertions.at.entry(site.at).before;
+    let before = &mut edits.at.entry(site.at).before;
     let offset = before.len() + met;
     before.append(&out);
-    insertions.locals = insertions.locals.max(slot - base);
+    edits.locals = edits.locals.max(slot - base);
     Some(offset)
 }

@@ -42,15 +42,25 @@ pub fn constants_needed(calls: &[(Redirected, &Redirect)]) -> usize {
     6 * called.len() + 6 + lines.count()
 }
 
-/// What goes into a method.
+/// What a method gets at calls and points.
 #[derive(Default)]
-pub struct Insertions {
-    /// By the instructions in front of which it goes.
+pub struct Edits {
+    /// What replaces instructions.
+    pub instead: Vec<Instead>,
+    /// What is inserted, by the instructions in front of which it goes.
     pub at: ByPc<Insertion>,
     /// How many local variables there are more.
     pub locals: u16,
     /// Where branches in it meet; none where classes have no frames.
     pub joins: Vec<Join>,
+}
+
+/// What replaces instructions, as long as they are; `nop`s fill it up.
+pub struct Instead {
+    pub at: u32,
+    pub len: u32,
+    pub opcode: u8,
+    pub constant: u16,
 }
 
 /// A place in inserted code that has a frame.
@@ -72,7 +82,32 @@ pub struct Insertion {
     pub is_held: bool,
 }
 
-impl Insertions {
+impl Join {
+    /// Its frame, at the instruction.
+    pub fn frame(&self) -> FullFrame {
+        FullFrame {
+            pc: self.at,
+            ..self.frame.clone()
+        }
+    }
+}
+
+impl Edits {
+    /// Replaces instructions of a method's new code; `moved` tells where one is.
+    pub fn patch(&self, code: &mut [u8], moved: impl Fn(u32) -> u32) {
+        for one in &self.instead {
+            let code = &mut code[moved(one.at) as usize..][..one.len as usize];
+            code.fill(op::NOP);
+            code[0] = one.opcode;
+            code[1..3].copy_from_slice(&one.constant.to_be_bytes());
+        }
+    }
+
+    /// How long that is which branches to an instruction do not run.
+    pub fn behind(&self, pc: u32) -> u32 {
+        self.at.get(pc).map_or(0, |one| one.behind.len())
+    }
+
     /// How many more words the stack has at most.
     pub fn deepest(&self) -> u32 {
         let each = |(_, one): (u32, &Insertion)| one.behind.deepest().max(one.before.deepest());
@@ -132,14 +167,13 @@ impl<'m, 'a> Method<'m, 'a> {
         Ok(self.with_this.get_or_init(|| known))
     }
 
-    /// What is put around its points. `called` gives the constant of what is called.
-    pub fn insertions(
+    /// Adds what is put around its points.
+    pub fn put(
         &self,
         calls: &[(Redirected, &Redirect)],
         additions: &mut Additions,
-        mut called: impl FnMut(&Redirect, &mut Additions) -> u16,
-    ) -> Result<Insertions> {
-        let mut all = Insertions::default();
+        all: &mut Edits,
+    ) -> Result<()> {
         for same in calls.chunk_by(|a, b| a.0.at == b.0.at) {
             let at = same[0].0.at;
             let mut before = Snippet::default();
@@ -159,7 +193,7 @@ impl<'m, 'a> Method<'m, 'a> {
                 saved.of(placed);
                 let constant = match placed.when {
                     Where::Replace => 0,
-                    _ => called(redirect, additions),
+                    _ => called(self.class, redirect, additions),
                 };
                 match placed.when {
                     Where::Replace => replacing = Some(placed),
@@ -200,7 +234,7 @@ impl<'m, 'a> Method<'m, 'a> {
                 next.is_held = is_held;
             }
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Behind a point: its result stays where it is.
@@ -370,7 +404,7 @@ pub fn test_class(redirect: &Redirect) -> Option<String> {
 }
 
 /// The constant of what is called at a point that a hook does not replace.
-pub fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
+fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
     let (owner, takes) = match (made::looks(redirect), redirect.class()) {
         (Some(looks), _) => (modified_utf8(&looks.class), looks.made.takes),
         (None, own) => (

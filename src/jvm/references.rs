@@ -104,12 +104,23 @@ impl Added {
         Ok(Some(additions.pair(tag::INVOKE_DYNAMIC, number, named)))
     }
 
-    /// Puts the entries into the class file, of which `rest` is what lies behind the pool.
+    /// How many there are, for [`rollback`](Added::rollback).
+    pub fn mark(&self) -> (usize, u16) {
+        (self.entries.len(), self.count)
+    }
+
+    /// Removes the entries since a mark.
+    pub fn rollback(&mut self, (len, count): (usize, u16)) {
+        self.entries.truncate(len);
+        self.count = count;
+    }
+
+    /// Puts the entries into the class file, which ends with `rest`.
     pub fn finish(self, class: &Class<'_>, rest: &mut Vec<u8>) {
         let (Some(start), true) = (class.bootstraps().start, self.count > 0) else {
             return;
         };
-        let at = start - class.pool.end();
+        let at = rest.len() - (class.bytes.len() - start);
         let number = |rest: &[u8], at: usize| {
             u32::from_be_bytes([rest[at], rest[at + 1], rest[at + 2], rest[at + 3]])
         };

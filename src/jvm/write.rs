@@ -1,16 +1,18 @@
 //! The new class file: a copy with additions to the pool and new code of woven methods.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::attempt::settle;
-use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::attempt::{Attempt, settle};
+use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::around;
 use crate::jvm::attributes::first_line;
-use crate::jvm::class::Class;
+use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::foundation;
-use crate::jvm::lower::{self, MAX_ADDITIONS, Wanted};
-use crate::jvm::pool::{Additions, tag};
+use crate::jvm::lower::{self, Constants, MAX_ADDITIONS, Wanted};
+use crate::jvm::place::Edits;
+use crate::jvm::pool::{Additions, Known, tag};
+use crate::jvm::redirect::Calls;
 use crate::jvm::runner::{Runner, Seats};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -53,17 +55,8 @@ pub struct Woven {
     pub ty: WovenType,
     /// What it calls that runs bodies, with those of its own, by their names.
     pub runners: BTreeMap<Arc<str>, Runner>,
-}
-
-impl Woven {
-    /// A class of which no method is woven.
-    pub fn nothing(class: &Class<'_>) -> Woven {
-        Woven {
-            bytes: None,
-            ty: WovenType::new(0, &class.name(), &class.source_file(), 0),
-            runners: BTreeMap::new(),
-        }
-    }
+    /// The calls that stay as they are, and why.
+    pub calls_left: Vec<(Redirected, Reason)>,
 }
 
 /// Weaves the planned methods of a class that has no place beside it for what runs bodies.
@@ -79,23 +72,35 @@ pub fn weave_seated(
     scratch: &mut Scratch,
 ) -> Result<Woven> {
     let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());
-    if let Some(reason) = refusal(class, ty.name(), plan) {
-        ty.left.extend(plan.methods.iter().map(|p| {
+    let (mut methods, calls) = (&plan.methods[..], &plan.calls[..]);
+    let untouched = untouched(class, ty.name());
+    if let Some(reason) = untouched.or_else(|| refusal(class, plan)) {
+        ty.left.extend(methods.iter().map(|p| {
             let has_code = class.methods[p.index as usize].code.is_some();
             skipped(class, p, if has_code { reason } else { Reason::NoBody })
         }));
-        let woven = Woven::nothing(class);
-        return Ok(Woven { ty, ..woven });
+        methods = &[];
     }
-    if plan.has_around() {
-        return weave_split(class, (plan, seats), scratch, ty);
+    if let Some(reason) = untouched {
+        return Ok(Woven {
+            ty,
+            calls_left: calls.iter().map(|&call| (call, reason)).collect(),
+            ..Woven::default()
+        });
     }
-    put_tail(class, plan, scratch, &mut ty)?;
-    let bytes = (ty.methods().len() > 0).then(|| class_file(class, scratch));
+    if methods.is_empty() || !plan.has_around() {
+        return put(class, plan, (methods, calls), scratch, ty);
+    }
+    // Calls go with bodies to where these go.
+    let called = put(class, plan, (&[], calls), scratch, WovenType::default())?;
+    let woven = match &called.bytes {
+        None => weave_split(class, (plan, seats), scratch, ty)?,
+        Some(bytes) => weave_split(&Class::parse(bytes)?, (plan, seats), scratch, ty)?,
+    };
     Ok(Woven {
-        bytes,
-        ty,
-        runners: BTreeMap::new(),
+        bytes: woven.bytes.or(called.bytes),
+        calls_left: called.calls_left,
+        ..woven
     })
 }
 
@@ -111,11 +116,12 @@ fn weave_split(
     let (split, bytes) = loop {
         let split = around::split(class, (plan, seats), &leave)?;
         let parts = Class::parse(&split.bytes)?;
-        let mut woven = WovenType::new(0, "", "", split.plan.methods.len());
-        put_tail(&parts, &split.plan, scratch, &mut woven)?;
+        let methods = &split.plan.methods[..];
+        let woven = WovenType::new(0, "", "", methods.len());
+        let woven = put(&parts, &split.plan, (methods, &[]), scratch, woven)?;
         leave.extend(split.left.iter().copied());
         let (mut whole, mut again) = (Vec::new(), false);
-        for left in &woven.left {
+        for left in &woven.ty.left {
             let place = (split.plan.methods).binary_search_by_key(&left.index, |p| p.index);
             let origin = place.map_or(left.index, |place| split.origins[place]);
             match split.split.contains_key(&origin) {
@@ -125,13 +131,8 @@ fn weave_split(
         }
         if !again {
             leave.extend(whole);
-            let is_woven = woven.methods().len() > 0;
-            let bytes = match is_woven {
-                true => Some(class_file(&parts, scratch)),
-                false if split.split.is_empty() => None,
-                false => Some(split.bytes.clone()),
-            };
-            break (split, bytes);
+            let alone = (!split.split.is_empty()).then(|| split.bytes.clone());
+            break (split, woven.bytes.or(alone));
         }
     };
     for planned in &plan.methods {
@@ -145,26 +146,30 @@ fn weave_split(
             (None, Some(code)) => first_line(class, &code)?,
             (None, None) => 0,
         };
-        let name = class.pool.text(method.name)?;
-        let descriptor = class.pool.text(method.descriptor)?;
-        ty.add(planned.id, u32::from(line), &name, |text| {
-            text.push_str(&descriptor);
-        });
+        note(&mut ty, class, planned, line)?;
     }
     Ok(Woven {
         bytes,
         ty,
         runners: split.runners,
+        calls_left: Vec::new(),
     })
 }
 
-/// Why no method of a class is woven, if so.
-fn refusal(class: &Class<'_>, name: &str, plan: &Plan) -> Option<Reason> {
+/// Why a class gets nothing, if so.
+fn untouched(class: &Class<'_>, name: &str) -> Option<Reason> {
     if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
     } else if foundation::is_foundation(name.as_bytes()) {
         Some(Reason::Foundation)
-    } else if class.is_woven()
+    } else {
+        None
+    }
+}
+
+/// Why no method of a class gets hooks, if so.
+fn refusal(class: &Class<'_>, plan: &Plan) -> Option<Reason> {
+    if class.is_woven()
         || calls_adapters(class, plan)
         || (plan.has_around() && around::is_split(class))
     {
@@ -199,69 +204,222 @@ fn skipped(class: &Class<'_>, planned: &Planned, reason: Reason) -> Skipped {
     }
 }
 
-/// Collects additions to the pool, and the class from its access flags on, with the hooks of the planned methods.
-fn put_tail(
+/// A method is woven.
+fn note(ty: &mut WovenType, class: &Class<'_>, planned: &Planned, line: u16) -> Result<()> {
+    let method = &class.methods[planned.index as usize];
+    let name = class.pool.text(method.name)?;
+    let descriptor = class.pool.text(method.descriptor)?;
+    ty.add(planned.id, u32::from(line), &name, |text| {
+        text.push_str(&descriptor);
+    });
+    Ok(())
+}
+
+/// A class that is being written.
+struct Writing<'w, 'a> {
+    class: &'w Class<'a>,
+    plan: &'w Plan,
+    constants: Constants,
+    copied_elsewhere: scan::Copied,
+    calls: Calls<'w, 'a>,
+    buffers: &'w mut lower::Scratch,
+    additions: &'w mut Additions,
+    tail: &'w mut Vec<u8>,
+    /// How much of the class was copied.
+    copied: usize,
+    ty: WovenType,
+}
+
+/// Writes a class with the hooks of methods, and with what it gets at calls; no bytes where that is nothing.
+fn put(
     class: &Class<'_>,
     plan: &Plan,
+    (mut methods, mut calls): (&[Planned], &[Redirected]),
     scratch: &mut Scratch,
-    ty: &mut WovenType,
-) -> Result<()> {
-    let Scratch {
-        lower: buffers,
-        additions,
-        tail,
-        ..
-    } = scratch;
-    additions.reset(&class.pool);
-    tail.clear();
-    let advice = (plan.methods.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
-    let own_handlers = (plan.methods.iter()).any(|p| {
-        plan.bound(p)
-            .is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
+    ty: WovenType,
+) -> Result<Woven> {
+    let asked = calls.len();
+    scratch.additions.reset(&class.pool);
+    scratch.tail.clear();
+    let advice = methods
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
+    let own_handlers = methods.iter().any(|p| {
+        let bound = plan.bound(p);
+        bound.is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
     });
-    let constants = lower::constants(class, advice, own_handlers, additions);
-    let copied_elsewhere = scan::Copied::of(class);
-    let mut copied = class.pool.end();
-    for planned in &plan.methods {
-        let method = &class.methods[planned.index as usize];
-        let mark = tail.len();
-        let wanted = Wanted {
-            planned,
-            bound: plan.bound(planned),
-            constants,
-            points: None,
+    let mut writing = Writing {
+        class,
+        plan,
+        constants: lower::constants(class, advice, own_handlers, &mut scratch.additions),
+        copied_elsewhere: scan::Copied::of(class),
+        calls: Calls::new(class, plan),
+        buffers: &mut scratch.lower,
+        additions: &mut scratch.additions,
+        tail: &mut scratch.tail,
+        copied: class.pool.end(),
+        ty,
+    };
+    let first = |methods: &[Planned], calls: &[Redirected]| {
+        let (method, call) = (methods.first(), calls.first());
+        (method.map(|p| p.index).into_iter())
+            .chain(call.map(|call| call.index))
+            .min()
+    };
+    while let Some(index) = first(methods, calls) {
+        let planned = methods.first().filter(|planned| planned.index == index);
+        methods = &methods[usize::from(planned.is_some())..];
+        let (own, others) = calls.split_at(calls.partition_point(|call| call.index <= index));
+        calls = others;
+        writing.method(index, planned, own)?;
+    }
+    let (tail, ty) = (writing.tail, writing.ty);
+    tail.extend_from_slice(&class.bytes[writing.copied..]);
+    let calls_left = writing.calls.finish(tail);
+    let is_changed = calls_left.len() < asked || ty.methods().len() > 0;
+    Ok(Woven {
+        bytes: is_changed.then(|| class_file(class, scratch)),
+        ty,
+        runners: BTreeMap::new(),
+        calls_left,
+    })
+}
+
+impl Writing<'_, '_> {
+    /// Writes the class up to the end of a method's code, with its hooks and what it has at these calls.
+    fn method(
+        &mut self,
+        index: u32,
+        planned: Option<&Planned>,
+        calls: &[Redirected],
+    ) -> Result<()> {
+        let class = self.class;
+        let method = &class.methods[index as usize];
+        let Some(range) = &method.code else {
+            self.leave(planned, Reason::NoBody);
+            return Ok(());
         };
-        let needed = usize::from(MAX_ADDITIONS) + lower::constants_needed(wanted.bound);
-        let attempt = match &method.code {
-            _ if usize::from(additions.room()) < needed => Err(Reason::PoolFull.into()),
-            None => Err(Reason::NoBody.into()),
-            Some(code) => {
-                if let Some(reason) = copied_elsewhere.refuses(class, method) {
-                    ty.left.push(skipped(class, planned, reason));
-                    continue;
+        let stays = self.copied_elsewhere.refuses(class, method);
+        if let Some(reason) = stays {
+            self.leave(planned, reason);
+        }
+        let planned = planned.filter(|_| stays.is_none());
+        self.tail
+            .extend_from_slice(&class.bytes[self.copied..range.start]);
+        self.copied = range.start;
+        let done = match calls {
+            [] => (self.attempt(method, planned, &Edits::default()))
+                .map(|attempt| attempt.unwrap_or_default()),
+            _ => self.with_calls(method, planned, (calls, stays)),
+        };
+        done.map_err(|e| e.in_method(class.method_label(method)))
+    }
+
+    /// The same for a method that has calls.
+    fn with_calls(
+        &mut self,
+        method: &MethodInfo,
+        planned: Option<&Planned>,
+        (calls, stays): (&[Redirected], Option<Reason>),
+    ) -> Result<()> {
+        let Some(code) = self.class.code(method)? else {
+            return Ok(());
+        };
+        let mut calls = self.calls.kept(method, code, stays, calls)?;
+        let mut looks = stays.is_none();
+        // Each time less is asked for, so this ends.
+        loop {
+            let mark = self.calls.mark(self.additions);
+            let edits = (self.calls).edits(method, code, (&calls, looks), self.additions);
+            let attempt = match settle(edits)? {
+                Ok(edits) => self.attempt(method, planned, &edits)?,
+                Err(reason) => Err(reason),
+            };
+            let Err(reason) = attempt else {
+                return Ok(());
+            };
+            self.calls.rollback(&mark, self.additions);
+            match looks {
+                true => looks = false,
+                false => {
+                    calls = self.calls.leave_points(calls, reason);
+                    looks = stays.is_none();
                 }
-                tail.extend_from_slice(&class.bytes[copied..code.start]);
-                lower::lower(class, method, &wanted, additions, buffers, tail)
-                    .map(|line| (line, code.end))
-            }
-        };
-        match settle(attempt).map_err(|e| e.in_method(class.method_label(method)))? {
-            Ok((line, end)) => {
-                copied = end;
-                let name = class.pool.text(method.name)?;
-                let descriptor = class.pool.text(method.descriptor)?;
-                ty.add(planned.id, u32::from(line), &name, |text| {
-                    text.push_str(&descriptor);
-                });
-            }
-            Err(reason) => {
-                tail.truncate(mark);
-                ty.left.push(skipped(class, planned, reason));
             }
         }
     }
-    tail.extend_from_slice(&class.bytes[copied..]);
-    Ok(())
+
+    /// Appends a method's code with its hooks and these edits, or else with the edits alone; or says why there is no room for
+    /// these.
+    fn attempt(
+        &mut self,
+        method: &MethodInfo,
+        planned: Option<&Planned>,
+        edits: &Edits,
+    ) -> Result<std::result::Result<(), Reason>> {
+        let class = self.class;
+        let Some(range) = &method.code else {
+            return Ok(Ok(()));
+        };
+        let mut left = None;
+        if let Some(planned) = planned {
+            match settle(self.lower(method, Some(planned), edits))? {
+                Ok(line) => {
+                    self.copied = range.end;
+                    return note(&mut self.ty, class, planned, line).map(Ok);
+                }
+                Err(reason) => left = Some(reason),
+            }
+        }
+        if !edits.at.is_empty() {
+            if let Err(reason) = settle(self.lower(method, None, edits))? {
+                return Ok(Err(reason));
+            }
+            self.copied = range.end;
+        } else if let Some(code) = class.code(method)?.filter(|_| !edits.instead.is_empty()) {
+            let base = self.tail.len() + code.offset - range.start;
+            self.tail.extend_from_slice(&class.bytes[range.clone()]);
+            edits.patch(&mut self.tail[base..], |pc| pc);
+            self.copied = range.end;
+        }
+        if let Some(reason) = left {
+            self.leave(planned, reason);
+        }
+        Ok(Ok(()))
+    }
+
+    fn lower(
+        &mut self,
+        method: &MethodInfo,
+        planned: Option<&Planned>,
+        edits: &Edits,
+    ) -> Attempt<u16> {
+        let bound = planned.and_then(|planned| self.plan.bound(planned));
+        let needed = usize::from(MAX_ADDITIONS) + lower::constants_needed(bound);
+        if planned.is_some() && usize::from(self.additions.room()) < needed {
+            return Err(Reason::PoolFull.into());
+        }
+        let mut constants = self.constants;
+        if !edits.joins.is_empty() && constants.stack_map_table == 0 {
+            constants.stack_map_table = match self.class.pool.known(Known::StackMapTable) {
+                0 => self.additions.shared_utf8(b"StackMapTable"),
+                index => index,
+            };
+        }
+        let wanted = Wanted {
+            planned,
+            bound,
+            constants,
+            edits,
+        };
+        let (own, out) = (&mut *self.additions, &mut *self.tail);
+        lower::lower(self.class, method, &wanted, own, self.buffers, out)
+    }
+
+    fn leave(&mut self, planned: Option<&Planned>, reason: Reason) {
+        let skipped = planned.map(|planned| skipped(self.class, planned, reason));
+        self.ty.left.extend(skipped);
+    }
 }
 
 /// Puts the new class file together.

@@ -98,10 +98,6 @@ impl<'a> Lowering<'_, 'a> {
             scratch.layout.grow(branch.insn.pc, 5);
             return Ok(Reach::Inverted);
         }
-        if self.points.is_some() {
-            // No island between what lies in front of an instruction.
-            return Err(Reason::CodeTooLarge.into());
-        }
         if scratch.frames.is_empty() {
             scratch.frames = self.expand_frames(parameters, additions)?;
         }
@@ -149,7 +145,7 @@ impl<'a> Lowering<'_, 'a> {
         let at = frames
             .iter()
             .map(|f| f.pc)
-            .filter(|pc| *pc != 0 && !entries.contains(pc))
+            .filter(|pc| *pc != 0 && !entries.contains(pc) && self.edits.at.get(*pc).is_none())
             .min_by_key(|pc| pc.abs_diff(branch.insn.pc))
             .ok_or(Reason::Unsupported)?;
         let above = insn::opcode_above(self.code.insns, at)?.ok_or(Reason::Unsupported)?;

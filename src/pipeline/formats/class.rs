@@ -109,8 +109,12 @@ impl PlannedClass<'_> {
             mut plan,
             seats,
         } = self;
-        let redirected = redirect(&class, &mut plan)?;
-        if plan.methods.is_empty() && redirected.is_none() {
+        let woven = jvm::weave_seated(&class, &plan, &seats, scratch)?;
+        plan.leave_calls(&woven.calls_left, |_, index| {
+            let (name, descriptor) = class.describe(index)?;
+            Ok(name + &descriptor)
+        })?;
+        if plan.methods.is_empty() && woven.bytes.is_none() {
             if plan.skipped.is_empty() {
                 return Ok(None);
             }
@@ -125,13 +129,7 @@ impl PlannedClass<'_> {
                 ty,
             }));
         }
-        // Calls are redirected in place; the rest is woven into the result.
-        let woven = match &redirected {
-            _ if plan.methods.is_empty() => jvm::Woven::nothing(&class),
-            None => jvm::weave_seated(&class, &plan, &seats, scratch)?,
-            Some(bytes) => jvm::weave_seated(&jvm::Class::parse(bytes)?, &plan, &seats, scratch)?,
-        };
-        let mut bytes = woven.bytes.or(redirected);
+        let mut bytes = woven.bytes;
         if let (Some(woven), Some(relocation)) = (&bytes, relocation) {
             // The class's own constants say what it meant before.
             bytes = Some(relocation.class(woven, class.pool.count())?);
@@ -222,17 +220,4 @@ fn leave_hidden(cx: &Context<'_>, class: &jvm::Class<'_>, plan: &mut Plan) -> Re
     });
     let left: Vec<_> = left.map(|&call| (call, reason)).collect();
     plan.leave_calls(&left, describe)
-}
-
-/// The class with the planned calls redirected, if any can be; those that cannot leave the plan.
-fn redirect(class: &jvm::Class<'_>, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
-    if plan.calls.is_empty() {
-        return Ok(None);
-    }
-    let redirected = jvm::redirect(class, plan)?;
-    plan.leave_calls(&redirected.left, |_, index| {
-        let (name, descriptor) = class.describe(index)?;
-        Ok(name + &descriptor)
-    })?;
-    Ok((!plan.calls.is_empty()).then_some(redirected.bytes))
 }
