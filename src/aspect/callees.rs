@@ -40,3 +40,54 @@ impl Callees {
         self.rows.get(row).is_some_and(|&may_mean| may_mean)
     }
 }
+
+/// Rules about calls of the methods of one name, which count what they are asked.
+#[cfg(test)]
+pub struct Counting {
+    pub name: &'static str,
+    pub names: std::cell::Cell<usize>,
+    pub methods: std::cell::Cell<usize>,
+}
+
+#[cfg(test)]
+impl Counting {
+    pub fn of(name: &'static str) -> Counting {
+        Counting {
+            name,
+            names: 0.into(),
+            methods: 0.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl CallRules for Counting {
+    fn may_be_named(&self, name: &str) -> bool {
+        self.names.set(self.names.get() + 1);
+        name == self.name
+    }
+
+    fn may_mean(&self, _: &str, name: &str, _: &str) -> bool {
+        self.methods.set(self.methods.get() + 1);
+        name == self.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_asked_about_once() {
+        let mut asked = Vec::new();
+        let called = Callees::ask(4, |row| {
+            asked.push(row);
+            row == 2
+        });
+        assert_eq!(asked, [0, 1, 2, 3]);
+        assert!(!called.is_empty());
+        let has: Vec<bool> = (0..6).map(|row| called.has(row)).collect();
+        assert_eq!(has, [false, false, true, false, false, false]);
+        assert!(Callees::ask(4, |_| false).is_empty());
+    }
+}

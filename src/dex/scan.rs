@@ -518,6 +518,7 @@ mod tests {
     use crate::aspect::bind::catalog::{Collect, Collector};
     use crate::aspect::bind::ty::Language;
     use crate::aspect::bind::ty::Prim;
+    use crate::aspect::callees::Counting;
     use rustc_hash::FxHashSet;
 
     #[test]
@@ -589,5 +590,31 @@ mod tests {
         assert_eq!(*constructor.parameters, [start]);
         assert_eq!(constructor.result, Ty::Void);
         assert!(!constructor.variadic);
+    }
+
+    /// The calls that methods make, as far as rules may mean them.
+    struct Calls(Counting, Vec<String>);
+
+    impl Visitor for Calls {
+        fn enter_type(&mut self, _: &Type<'_>) -> bool {
+            true
+        }
+        fn method(&mut self, _: u32, method: &Method<'_>) {
+            method.details.calls(&self.0, &mut |call| {
+                let seen = format!("{} {}.{}", method.name, call.ty, call.method);
+                self.1.push(seen);
+            });
+        }
+    }
+
+    #[test]
+    fn rules_about_calls_are_asked_once_for_each_method_that_is_named() {
+        let everything = include_bytes!("../../tests/dex/everything.dex");
+        let dex = Dex::parse(everything).unwrap();
+        let mut calls = Calls(Counting::of("length"), vec![]);
+        scan(&dex, &mut calls).unwrap();
+        assert_eq!(calls.1, ["run java/lang/String.length"]);
+        assert!(calls.0.names.get() <= dex.files[0].methods.len());
+        assert_eq!(calls.0.methods.get(), 1);
     }
 }
