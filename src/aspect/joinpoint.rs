@@ -5,6 +5,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Parameter, Signature, Ty};
+use crate::aspect::callees::CallRules;
 use crate::aspect::point::{EachPoint, PointKinds};
 
 /// Visibility of a type or method, in terms common to the three formats.
@@ -172,8 +173,12 @@ pub trait MethodDetails {
     fn returns(&self, each: EachName<'_>);
     /// All of it, for hooks that take values; none where it cannot be read.
     fn signature(&self) -> Option<Signature>;
-    /// The calls that it makes, in the order of its code.
-    fn calls(&self, _: EachCall<'_>) {}
+    /// Whether it may make a call that these rules mean; the same rules for all methods of a scan.
+    fn may_call(&self, _: &dyn CallRules) -> bool {
+        true
+    }
+    /// The calls that it makes and these rules may mean, in the order of its code.
+    fn calls(&self, _: &dyn CallRules, _: EachCall<'_>) {}
     /// Where its source lines begin, as far as debugging information says: a place in the code and the line, ascending.
     fn lines(&self) -> Vec<(u32, u32)> {
         Vec::new()

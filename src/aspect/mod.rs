@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod attempt;
 pub mod bind;
+pub mod callees;
 #[cfg(test)]
 pub mod everything;
 pub mod joinpoint;

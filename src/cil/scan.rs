@@ -1,6 +1,7 @@
 //! Shows the types of an assembly and their methods as join points.
 
 use crate::aspect::bind::ty::{Signature, Ty};
+use crate::aspect::callees::CallRules;
 use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
@@ -40,6 +41,8 @@ pub struct Survey<'i, 'a> {
     lines: Option<&'i dyn Lines>,
     /// Read when points are asked for.
     machines: OnceLock<Machines>,
+    /// Asked when calls are.
+    called: OnceLock<sites::Called>,
 }
 
 impl<'i, 'a> Survey<'i, 'a> {
@@ -53,6 +56,7 @@ impl<'i, 'a> Survey<'i, 'a> {
             has_bodies: !image.is_reference_assembly(),
             lines: None,
             machines: OnceLock::new(),
+            called: OnceLock::new(),
         }
     }
 
@@ -96,6 +100,7 @@ impl<'i, 'a> Survey<'i, 'a> {
             has_bodies,
             lines,
             machines,
+            called,
         } = self;
         let types = image.metadata.types();
         let (describes, names) = (visitor.wants_descriptors(), visitor.wants_names());
@@ -170,6 +175,7 @@ impl<'i, 'a> Survey<'i, 'a> {
                             image,
                             lines: *lines,
                             machines,
+                            called,
                             number,
                             signature,
                         },
@@ -480,6 +486,7 @@ struct MethodView<'i, 'a> {
     image: &'i Image<'a>,
     lines: Option<&'i dyn Lines>,
     machines: &'i OnceLock<Machines>,
+    called: &'i OnceLock<sites::Called>,
     number: u32,
     signature: u32,
 }
@@ -488,6 +495,11 @@ impl MethodView<'_, '_> {
     fn machines(&self) -> &Machines {
         let read = || Machines::read(self.image);
         self.machines.get_or_init(read)
+    }
+
+    fn called(&self, rules: &dyn CallRules) -> &sites::Called {
+        let ask = || sites::Called::ask(self.image, rules);
+        self.called.get_or_init(ask)
     }
 }
 
@@ -540,9 +552,13 @@ impl MethodDetails for MethodView<'_, '_> {
             .map_or(Vec::new(), |lines| lines.lines(self.number))
     }
 
-    fn calls(&self, each: EachCall<'_>) {
+    fn may_call(&self, rules: &dyn CallRules) -> bool {
+        sites::may_call(self.image, self.called(rules), self.number)
+    }
+
+    fn calls(&self, rules: &dyn CallRules, each: EachCall<'_>) {
         // A body that cannot be read stays as it is.
-        let _ = sites::each_call(self.image, self.number, each);
+        let _ = sites::each_call(self.image, self.called(rules), self.number, each);
     }
 
     fn keeps_body(&self) -> Option<&'static str> {

@@ -1,6 +1,7 @@
 //! Shows the methods of a dex file as join points.
 
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
+use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
@@ -15,7 +16,7 @@ use crate::dex::format::file::{Dex, File, NO_INDEX};
 use crate::dex::format::insn;
 use crate::dex::{points, sites};
 use crate::error::{Error, Result};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 /// Shows all classes and, where the visitor wants them, their methods. Types are numbered in the order of
 /// the class definitions (through all dexes of a container), methods in that of the class data: direct
@@ -29,12 +30,14 @@ pub fn scan(dex: &Dex<'_>, visitor: &mut dyn Visitor) -> Result<()> {
 fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     let mut budget = Budget::new(file, "class data items");
     let patience = Patience::new(file.bytes.len());
+    let called = OnceCell::new();
     let mut descriptors = Descriptors::new(file);
     for row in file.classes {
         let class = Class {
             file,
             def: ClassDef::read(row),
             patience: &patience,
+            called: &called,
         };
         let name = file.type_name(class.def.ty)?;
         let wanted = visitor.enter_type(&Type {
@@ -217,6 +220,8 @@ struct Class<'f, 'a> {
     file: &'f File<'a>,
     def: ClassDef,
     patience: &'f Patience,
+    /// Asked when calls are.
+    called: &'f OnceCell<Callees>,
 }
 
 impl Class<'_, '_> {
@@ -304,6 +309,13 @@ impl TypeDetails for Class<'_, '_> {
     }
 }
 
+impl Class<'_, '_> {
+    fn called(&self, rules: &dyn CallRules) -> &Callees {
+        let ask = || sites::called(self.file, &|bytes| self.patience.allows(bytes), rules);
+        self.called.get_or_init(ask)
+    }
+}
+
 impl Details<'_, '_, '_> {
     fn is_constructor(&self) -> bool {
         let file = self.class.file;
@@ -354,15 +366,20 @@ impl MethodDetails for Details<'_, '_, '_> {
             .unwrap_or_default()
     }
 
-    fn calls(&self, each: EachCall<'_>) {
+    fn may_call(&self, rules: &dyn CallRules) -> bool {
+        !self.class.called(rules).is_empty()
+    }
+
+    fn calls(&self, rules: &dyn CallRules, each: EachCall<'_>) {
         let class = self.class;
         if self.method.code != 0
             && let Ok(code) = Code::read(class.file.bytes, self.method.code as usize)
         {
             let allows = |bytes: usize| class.patience.allows(bytes);
             let show = |descriptor: &str, each: EachName<'_>| class.show_type(descriptor, each);
+            let called = class.called(rules);
             // Code that cannot be read ends the list: weaving it reports that.
-            let _ = sites::each_call(class.file, &code, &allows, &show, each);
+            let _ = sites::each_call(class.file, called, &code, &allows, &show, each);
         }
     }
 
@@ -501,6 +518,7 @@ mod tests {
     use crate::aspect::bind::catalog::{Collect, Collector};
     use crate::aspect::bind::ty::Language;
     use crate::aspect::bind::ty::Prim;
+    use crate::aspect::callees::Counting;
     use rustc_hash::FxHashSet;
 
     #[test]
@@ -572,5 +590,31 @@ mod tests {
         assert_eq!(*constructor.parameters, [start]);
         assert_eq!(constructor.result, Ty::Void);
         assert!(!constructor.variadic);
+    }
+
+    /// The calls that methods make, as far as rules may mean them.
+    struct Calls(Counting, Vec<String>);
+
+    impl Visitor for Calls {
+        fn enter_type(&mut self, _: &Type<'_>) -> bool {
+            true
+        }
+        fn method(&mut self, _: u32, method: &Method<'_>) {
+            method.details.calls(&self.0, &mut |call| {
+                let seen = format!("{} {}.{}", method.name, call.ty, call.method);
+                self.1.push(seen);
+            });
+        }
+    }
+
+    #[test]
+    fn rules_about_calls_are_asked_once_for_each_method_that_is_named() {
+        let everything = include_bytes!("../../tests/dex/everything.dex");
+        let dex = Dex::parse(everything).unwrap();
+        let mut calls = Calls(Counting::of("length"), vec![]);
+        scan(&dex, &mut calls).unwrap();
+        assert_eq!(calls.1, ["run java/lang/String.length"]);
+        assert!(calls.0.names.get() <= dex.files[0].methods.len());
+        assert_eq!(calls.0.methods.get(), 1);
     }
 }

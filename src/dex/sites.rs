@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::Ty;
+use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
 use crate::bytes::{mutf8, u16_at};
@@ -64,9 +65,40 @@ impl CallDetails for Named<'_, '_, '_> {
     }
 }
 
-/// Shows the calls of code, in its order. `allows` says whether so many bytes more may be looked at, `show` shows a parameter's type.
+/// Asks rules about each method that a file names. `allows` says whether so many bytes more may be looked at.
+pub(super) fn called(
+    file: &File<'_>,
+    allows: &dyn Fn(usize) -> bool,
+    rules: &dyn CallRules,
+) -> Callees {
+    let (mut descriptor, mut allowed) = (String::new(), true);
+    let mut may_mean = |method: u32| -> Result<bool> {
+        // What is shared out of proportion is not even read.
+        if !allowed {
+            return Ok(false);
+        }
+        let (owner, proto, name) = file.method(method)?;
+        let name = file.string(name)?;
+        allowed = allows(name.len());
+        // Constructors are no methods.
+        if !allowed || name.starts_with(b"<") || !rules.may_be_named(&mutf8(name)) {
+            return Ok(false);
+        }
+        let owner = file.type_name(owner)?;
+        descriptor.clear();
+        file.proto_descriptor(proto, &mut descriptor)?;
+        allowed = allows(owner.len() + descriptor.len());
+        Ok(allowed && rules.may_mean(&owner, &mutf8(name), &descriptor))
+    };
+    Callees::ask(file.methods.len(), |method| {
+        may_mean(method as u32).unwrap_or_default()
+    })
+}
+
+/// Shows the calls of code that are of these methods, in its order. `allows` says whether so many bytes more may be looked at, `show` shows a parameter's type.
 pub(super) fn each_call(
     file: &File<'_>,
+    called: &Callees,
     code: &Code<'_>,
     allows: &dyn Fn(usize) -> bool,
     show: &dyn Fn(&str, EachName<'_>) -> bool,
@@ -87,12 +119,11 @@ pub(super) fn each_call(
             other if INVOKE_SUPER.contains(&other) => Err(Reason::CallOfSuper),
             _ => continue,
         };
-        let (owner, proto, name) = file.method(insn.index())?;
-        let name = file.string(name)?;
-        // Constructors are no methods.
-        if name.starts_with(b"<") {
+        if !called.has(insn.index() as usize) {
             continue;
         }
+        let (owner, proto, name) = file.method(insn.index())?;
+        let name = file.string(name)?;
         let (owner, name) = (file.type_name(owner)?, mutf8(name));
         descriptor.clear();
         file.proto_descriptor(proto, &mut descriptor)?;

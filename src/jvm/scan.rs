@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
+use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
@@ -18,6 +19,7 @@ use crate::jvm::pool::Known;
 use crate::jvm::signature;
 use crate::jvm::sites;
 use crate::jvm::stack;
+use std::cell::OnceCell;
 
 /// Shows the class and, if the visitor wants them, its methods.
 pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
@@ -33,6 +35,7 @@ pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     if visitor.wants_fields() {
         scan_fields(class, visitor)?;
     }
+    let called = OnceCell::new();
     for (index, method) in class.methods.iter().enumerate() {
         let name = class.pool.text(method.name)?;
         let descriptor = class.pool.text(method.descriptor)?;
@@ -51,7 +54,11 @@ pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
                 has_body: code.is_some(),
                 size: body.len() as u32,
                 trivial: shape.is_trivial(name == "<init>"),
-                details: &Details { class, method },
+                details: &Details {
+                    class,
+                    called: &called,
+                    method,
+                },
             },
         );
     }
@@ -141,7 +148,16 @@ impl TypeDetails for Class<'_> {
 
 struct Details<'c, 'a> {
     class: &'c Class<'a>,
+    /// Asked when calls are.
+    called: &'c OnceCell<Callees>,
     method: &'c MethodInfo,
+}
+
+impl Details<'_, '_> {
+    fn called(&self, rules: &dyn CallRules) -> &Callees {
+        let ask = || sites::called(self.class, rules);
+        self.called.get_or_init(ask)
+    }
 }
 
 impl MethodDetails for Details<'_, '_> {
@@ -190,9 +206,13 @@ impl MethodDetails for Details<'_, '_> {
         lines.unwrap_or_default()
     }
 
-    fn calls(&self, each: EachCall<'_>) {
+    fn may_call(&self, rules: &dyn CallRules) -> bool {
+        !self.called(rules).is_empty()
+    }
+
+    fn calls(&self, rules: &dyn CallRules, each: EachCall<'_>) {
         // A method that cannot be read ends here: weaving it reports that.
-        let _ = sites::each_call(self.class, self.method, each);
+        let _ = sites::each_call(self.class, self.called(rules), self.method, each);
     }
 }
 

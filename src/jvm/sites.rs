@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::Ty;
+use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
 use crate::aspect::pointcut::is_generated;
@@ -58,8 +59,35 @@ impl CallDetails for Named<'_> {
     }
 }
 
-/// Shows the calls of a method, in the code's order.
-pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'_>) -> Result<()> {
+/// Asks rules about each method that a class names, by the constants.
+pub(super) fn called(class: &Class<'_>, rules: &dyn CallRules) -> Callees {
+    let pool = &class.pool;
+    let may_mean = |index: u16| -> Result<bool> {
+        let (owner, name, descriptor) = pool.member(index)?;
+        // Constructors are no methods.
+        let name_is_meant = !name.starts_with(b"<") && rules.may_be_named(&mutf8(name));
+        Ok(name_is_meant && {
+            let owner = mutf8(pool.class_name(owner)?);
+            rules.may_mean(&owner, &mutf8(name), &mutf8(descriptor))
+        })
+    };
+    Callees::ask(usize::from(pool.count()), |index| {
+        let index = index as u16;
+        let is_method = matches!(
+            pool.tag(index),
+            Some(tag::METHODREF | tag::INTERFACE_METHODREF)
+        );
+        is_method && may_mean(index).unwrap_or_default()
+    })
+}
+
+/// Shows the calls of a method that are of these, in the code's order.
+pub(super) fn each_call(
+    class: &Class<'_>,
+    called: &Callees,
+    method: &MethodInfo,
+    each: EachCall<'_>,
+) -> Result<()> {
     let Some(code) = class.code(method)? else {
         return Ok(());
     };
@@ -82,7 +110,7 @@ pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'
         };
         let at = pc as usize;
         let constant = || u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]);
-        let called = match (how, insn.opcode) {
+        let call = match (how, insn.opcode) {
             (Some(how), _) => Some((how, constant())),
             (None, op::INVOKEDYNAMIC) => {
                 let reference = references::reference(class, constant())?;
@@ -90,27 +118,24 @@ pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'
             }
             _ => None,
         };
-        if let Some((how, index)) = called {
+        if let Some((how, index)) = call.filter(|(_, index)| called.has(usize::from(*index))) {
             let (owner, name, descriptor) = class.pool.member(index)?;
-            // Constructors are no methods.
-            if !name.starts_with(b"<") {
-                let owner = mutf8(class.pool.class_name(owner)?);
-                let (name, descriptor) = (mutf8(name), mutf8(descriptor));
-                each(&CallSite {
-                    at: pc,
-                    ty: &owner,
-                    method: &name,
+            let owner = mutf8(class.pool.class_name(owner)?);
+            let (name, descriptor) = (mutf8(name), mutf8(descriptor));
+            each(&CallSite {
+                at: pc,
+                ty: &owner,
+                method: &name,
+                descriptor: &descriptor,
+                how,
+                details: &Named {
+                    owner: &owner,
+                    owner_is_interface: class.pool.tag(index) == Some(tag::INTERFACE_METHODREF),
+                    name: &name,
                     descriptor: &descriptor,
-                    how,
-                    details: &Named {
-                        owner: &owner,
-                        owner_is_interface: class.pool.tag(index) == Some(tag::INTERFACE_METHODREF),
-                        name: &name,
-                        descriptor: &descriptor,
-                        how: how.unwrap_or(CallHow::Exact),
-                    },
-                });
-            }
+                    how: how.unwrap_or(CallHow::Exact),
+                },
+            });
         }
         pc += insn.len;
     }

@@ -135,6 +135,9 @@ impl<'a> Planner<'a> {
 
     /// Plans the calls of a method that aspects of calls take. Gives one that takes contexts there.
     fn calls(&mut self, index: u32, method: &Method<'_>) -> Option<u32> {
+        if !method.details.may_call(self.matcher) {
+            return None;
+        }
         let aspects = self.aspects_at(method, |kind| kind == PointKind::Call);
         if aspects.is_empty() {
             return None;
@@ -144,6 +147,7 @@ impl<'a> Planner<'a> {
             true => method.details.lines(),
             false => Vec::new(),
         };
+        let rules = self.matcher;
         let (site, planned) = self.site(index, method)?;
         let is_iterator = site.own.binder.target == Target::DotNet
             && method.kinds.intersects(Kinds::ASYNC)
@@ -158,7 +162,7 @@ impl<'a> Planner<'a> {
             redirects: planned.calls,
             takes: None,
         };
-        method.details.calls(&mut |call| calls.plan(call));
+        method.details.calls(rules, &mut |call| calls.plan(call));
         let (takes, left) = (calls.takes, calls.site.left);
         self.note_left(index, method, left);
         takes

@@ -7,11 +7,12 @@ mod prefilter;
 mod restored;
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::callees::CallRules;
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::platform;
-use crate::aspect::point::{PointKinds, PointSite};
+use crate::aspect::point::{PointKind, PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::hook::{Changes, HookOperand, MemberKind, Word};
 use crate::aspect::rules::model::{
@@ -293,6 +294,8 @@ pub struct ArtifactMatcher<'a> {
     /// By aspect; in each, `match` first.
     clauses: Vec<Clause<'a>>,
     prefilter: Arc<Prefilter>,
+    /// The calls that aspects of calls mean.
+    calls: Vec<&'a At>,
     /// Some rule names methods.
     names_methods: bool,
     /// The artifact's file name.
@@ -545,6 +548,12 @@ impl Matcher {
             add(&aspect.excludes, true);
         }
         drop_lone_excludes(&mut clauses);
+        let aspects = clauses.chunk_by(|a, b| a.aspect == b.aspect);
+        let at = aspects.filter_map(|clauses| {
+            let own = self.aspects[clauses[0].aspect].own.as_deref();
+            own.and_then(|own| own.at.as_deref())
+        });
+        let calls = at.filter(|at| at.kind == PointKind::Call).collect();
         let selectors = clauses
             .iter()
             .filter(|clause| !clause.exclude)
@@ -560,9 +569,45 @@ impl Matcher {
             names_methods: clauses.iter().any(|c| c.selector.method.is_some()),
             matcher: self,
             hierarchy,
+            calls,
             clauses,
             prefilter,
         }
+    }
+
+    /// Whether an aspect of calls means calls of a method, but for its parameters.
+    fn means_callee(
+        &self,
+        at: &At,
+        (ty, method, descriptor): (&str, &str, &str),
+        hierarchy: &Hierarchy,
+    ) -> bool {
+        let class = (self.mapping.as_ref()).and_then(|mapping| mapping.class(ty));
+        let original = class
+            .as_ref()
+            .and_then(|class| class.method(method, descriptor));
+        let method = original.map_or(method, |original| original.name);
+        if !at.name.as_ref().is_none_or(|names| names.has_flat(method)) {
+            return false;
+        }
+        let shown = class.as_ref().map_or(ty, |class| class.name());
+        (at.ty.as_ref()).is_none_or(|names| Name::with(shown, |name| names.has(name)))
+            && (at.extends.as_ref()).is_none_or(|names| self.is_below(ty, names, hierarchy))
+    }
+
+    /// Whether a type, with those above it, is in a set.
+    fn is_below(&self, ty: &str, names: &NameSet, hierarchy: &Hierarchy) -> bool {
+        let mut hits = Hits::default();
+        for name in hierarchy.all_above(ty) {
+            match &self.mapping {
+                Some(mapping) => {
+                    let original = mapping.type_name(name);
+                    Name::with(&original, |name| names.count(&mut hits, name));
+                }
+                None => Name::with(name, |name| names.count(&mut hits, name)),
+            }
+        }
+        names.decide(hits)
     }
 
     /// The names of the aspects, in the order of the rules.
@@ -907,6 +952,19 @@ impl<'a> ArtifactMatcher<'a> {
     }
 }
 
+impl CallRules for ArtifactMatcher<'_> {
+    fn may_be_named(&self, name: &str) -> bool {
+        let has_name = |at: &&At| at.name.as_ref().is_none_or(|names| names.has_flat(name));
+        self.is_obfuscated() || self.calls.iter().any(has_name)
+    }
+
+    fn may_mean(&self, ty: &str, name: &str, descriptor: &str) -> bool {
+        let callee = (ty, name, descriptor);
+        let means = |at: &&At| self.matcher.means_callee(at, callee, self.hierarchy);
+        self.calls.iter().any(means)
+    }
+}
+
 impl TypeMatcher<'_> {
     /// What the rules say of a method of the type. Adds to `matched` what each aspect matched.
     pub fn method(&self, method: &Method<'_>, matched: &mut Matched) -> Verdict {
@@ -933,38 +991,9 @@ impl TypeMatcher<'_> {
 
     /// Whether an aspect of calls means a call.
     pub fn means_call(&self, at: &At, site: &CallSite<'_>, hierarchy: &Hierarchy) -> bool {
-        let mapping = self.matcher.mapping.as_ref();
-        let class = mapping.and_then(|mapping| mapping.class(site.ty));
-        let original = class
-            .as_ref()
-            .and_then(|class| class.method(site.method, site.descriptor));
-        let method = original.map_or(site.method, |original| original.name);
-        if !at.name.as_ref().is_none_or(|names| names.has_flat(method)) {
-            return false;
-        }
-        let ty = class.as_ref().map_or(site.ty, |class| class.name());
-        if !(at.ty.as_ref()).is_none_or(|names| Name::with(ty, |name| names.has(name))) {
-            return false;
-        }
-        if !(at.extends.as_ref()).is_none_or(|names| self.is_below(site.ty, names, hierarchy)) {
-            return false;
-        }
-        self.has_params(at, |each| site.details.parameters(each))
-    }
-
-    /// Whether a type, with those above it, is in a set.
-    fn is_below(&self, ty: &str, names: &NameSet, hierarchy: &Hierarchy) -> bool {
-        let mut hits = Hits::default();
-        for name in hierarchy.all_above(ty) {
-            match &self.matcher.mapping {
-                Some(mapping) => {
-                    let original = mapping.type_name(name);
-                    Name::with(&original, |name| names.count(&mut hits, name));
-                }
-                None => Name::with(name, |name| names.count(&mut hits, name)),
-            }
-        }
-        names.decide(hits)
+        let callee = (site.ty, site.method, site.descriptor);
+        self.matcher.means_callee(at, callee, hierarchy)
+            && self.has_params(at, |each| site.details.parameters(each))
     }
 
     /// Whether an aspect of points means one.

@@ -642,3 +642,24 @@ fn a_chain_of_types_is_walked_once() {
     }
     assert_eq!(hierarchy.hits.lock().unwrap().len(), 1);
 }
+
+#[test]
+fn what_rules_about_calls_may_mean_is_of_the_artifact() {
+    let matcher = matcher(&[
+        "at = { call = { type = \"a.B\", method = \"m*\" } }\nrecord = [\"result\"]",
+        "at = { call = { extends = \"c.D\", params = \"int\" } }\nmatch = { artifact = \"other.jar\" }\nrecord = [\"result\"]",
+    ]);
+    let above = [("c/E".into(), Box::from([Box::from("c/D")]))];
+    let hierarchy = Hierarchy::of(above.into_iter().collect());
+    let says = |artifact, ty, name| {
+        let rules = matcher.for_artifact(artifact, None, &hierarchy);
+        (rules.may_be_named(name), rules.may_mean(ty, name, "()V"))
+    };
+    assert_eq!(says("app.jar", "a/B", "many"), (true, true));
+    assert_eq!(says("app.jar", "a/C", "many"), (true, false));
+    assert_eq!(says("app.jar", "a/B", "few"), (false, false));
+    // The second rule is about another artifact; what it says of parameters is asked of each call.
+    assert_eq!(says("app.jar", "c/E", "few"), (false, false));
+    assert_eq!(says("other.jar", "c/E", "few"), (true, true));
+    assert_eq!(says("other.jar", "a/B", "few"), (true, false));
+}

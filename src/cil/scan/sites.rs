@@ -2,6 +2,7 @@
 //! type parameters: of static methods, virtual calls, and those of methods of classes that are known not to be virtual.
 
 use crate::aspect::advice::Reason;
+use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, Callers, EachCall, EachName};
 use crate::cil::il::insn::{self, Form, op};
@@ -57,7 +58,7 @@ struct Named<'n, 'i, 'a> {
     signature: u32,
     name: &'n str,
     how: CallHow,
-    /// The type that makes the call, a row.
+    /// The method that makes the call, a row.
     caller: u32,
     /// Of a method of the assembly itself.
     flags: Option<u32>,
@@ -93,7 +94,10 @@ impl CallDetails for Named<'_, '_, '_> {
             // Of the assembly, and all that includes.
             Some(flags) if matches!(flags & method_flag::ACCESS, 3 | 5 | 6) => Callers::All,
             Some(_) => Callers::Some,
-            None => bases(self.image, self.caller),
+            None => {
+                let caller = self.image.metadata.owner_of_method(self.caller);
+                bases(self.image, caller.unwrap_or_default())
+            }
         }
     }
 }
@@ -209,22 +213,184 @@ pub(super) fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
     }
 }
 
-/// Shows the calls of a method (a `MethodDef` row), in the code's order, as far as its body can be read.
-pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> Result<()> {
+/// The methods that tokens in code name, and whether rules about calls may mean each.
+pub(super) struct Called {
+    definitions: Callees,
+    references: Callees,
+    instances: Callees,
+}
+
+impl Called {
+    /// Asks rules about each method that the image names.
+    pub(super) fn ask(image: &Image<'_>, rules: &dyn CallRules) -> Called {
+        let tables = &image.metadata.tables;
+        let mut owner = Owner::default();
+        let asked = |number, may_mean: &mut dyn FnMut(u32) -> bool| {
+            let rows = tables.rows(number) as usize + 1;
+            Callees::ask(rows, |row| row != 0 && may_mean(token(number, row as u32)))
+        };
+        let mut may_mean = |method| owner.may_mean(image, rules, method).unwrap_or_default();
+        let mut called = Called {
+            definitions: asked(table::METHOD_DEF, &mut may_mean),
+            references: asked(table::MEMBER_REF, &mut may_mean),
+            instances: Callees::default(),
+        };
+        if !called.is_empty() {
+            called.instances = asked(table::METHOD_SPEC, &mut |method| {
+                let named = instantiated(image, method);
+                named.is_some_and(|named| called.has(named))
+            });
+        }
+        called
+    }
+
+    fn is_empty(&self) -> bool {
+        self.definitions.is_empty() && self.references.is_empty()
+    }
+
+    /// Whether rules may mean a call of this token.
+    #[inline]
+    fn has(&self, token: u32) -> bool {
+        let row = token_row(token) as usize;
+        match token_table(token) {
+            table::METHOD_DEF => self.definitions.has(row),
+            table::MEMBER_REF => self.references.has(row),
+            table::METHOD_SPEC => self.instances.has(row),
+            _ => false,
+        }
+    }
+}
+
+/// The method that a row of `MethodSpec` is an instance of, a token.
+fn instantiated(image: &Image<'_>, method: u32) -> Option<u32> {
+    let row = (image.metadata.tables).row(table::METHOD_SPEC, token_row(method));
+    let named = row.ok()?.get(column::method_spec::METHOD);
+    decode(&coded::METHOD_DEF_OR_REF, named).ok()
+}
+
+/// The name of a type: methods that follow each other are often of one.
+#[derive(Default)]
+struct Owner {
+    ty: u32,
+    name: String,
+}
+
+impl Owner {
+    /// Names the type of a method: the definition, if it is an instance.
+    fn name(&mut self, image: &Image<'_>, ty: u32) -> &str {
+        if self.ty != ty {
+            self.ty = ty;
+            self.name.clear();
+            let metadata = &image.metadata;
+            let definition = signature::definition(metadata, ty).unwrap_or(ty);
+            signature::put_type_name(metadata, 0, definition, &mut self.name);
+        }
+        &self.name
+    }
+
+    /// Whether rules may mean a method, a token.
+    fn may_mean(&mut self, image: &Image<'_>, rules: &dyn CallRules, method: u32) -> Result<bool> {
+        let metadata = &image.metadata;
+        let column = match token_table(method) {
+            table::METHOD_DEF => column::method_def::NAME,
+            _ => column::member_ref::NAME,
+        };
+        let row = (metadata.tables).row(token_table(method), token_row(method))?;
+        let name = metadata.strings.text(row.get(column))?;
+        // Constructors are no methods.
+        if name.starts_with(".c") || !rules.may_be_named(&name) {
+            return Ok(false);
+        }
+        let resolved = resolve(image, method)?;
+        Ok(rules.may_mean(self.name(image, resolved.owner), &name, ""))
+    }
+}
+
+/// Shows the calls of a method (a `MethodDef` row) that rules may mean, in the code's order, as far as its body can be read.
+pub(super) fn each_call(
+    image: &Image<'_>,
+    called: &Called,
+    method: u32,
+    each: EachCall<'_>,
+) -> Result<()> {
     let metadata = &image.metadata;
-    let row = metadata.tables.row(table::METHOD_DEF, method)?;
+    let mut owner = Owner::default();
+    each_token(image, called, method, &mut |site| {
+        let resolved = resolve(image, site.token)?;
+        let name = metadata.strings.text(resolved.name)?;
+        let owner_name = owner.name(image, resolved.owner);
+        let how = match site.is_constrained {
+            true => Err(Reason::CallOfExact),
+            false => how(image, (owner_name, &name), site.opcode, &resolved),
+        };
+        each(&CallSite {
+            at: site.at,
+            ty: owner_name,
+            method: &name,
+            descriptor: "",
+            how,
+            details: &Named {
+                image,
+                token: site.token,
+                owner: resolved.owner,
+                signature: resolved.signature,
+                name: &name,
+                how: how.unwrap_or(CallHow::Exact),
+                caller: method,
+                flags: resolved.flags,
+            },
+        });
+        Ok(true)
+    })
+}
+
+/// Whether a method (a `MethodDef` row) makes a call that rules may mean, as far as its body can be read.
+pub(super) fn may_call(image: &Image<'_>, called: &Called, method: u32) -> bool {
+    let mut found = false;
+    // A body that cannot be read stays as it is.
+    let _ = each_token(image, called, method, &mut |_| {
+        found = true;
+        Ok(false)
+    });
+    found
+}
+
+/// A call instruction.
+struct TokenSite {
+    at: u32,
+    opcode: u16,
+    token: u32,
+    is_constrained: bool,
+}
+
+/// Shows the call instructions whose tokens rules may mean, until `each` says that it has seen enough.
+fn each_token(
+    image: &Image<'_>,
+    called: &Called,
+    method: u32,
+    each: &mut dyn FnMut(TokenSite) -> Result<bool>,
+) -> Result<()> {
+    if called.is_empty() {
+        return Ok(());
+    }
+    let row = image.metadata.tables.row(table::METHOD_DEF, method)?;
     if !has_il(&row) {
         return Ok(());
     }
     let (_, body) = image.body(row.get(column::method_def::RVA))?;
-    let caller = metadata.owner_of_method(method).unwrap_or_default();
     let mut pc = 0;
     let mut is_constrained = false;
-    let mut owner_name = String::new();
-    while (pc as usize) < body.code.len() {
+    while let Some(&first) = body.code.get(pc as usize) {
+        let is_call = matches!(u16::from(first), op::CALL | op::CALLVIRT);
+        let quick = insn::quick(first);
+        if quick != 0 && !is_call {
+            pc += u32::from(quick & insn::quick::LENGTH);
+            is_constrained = false;
+            continue;
+        }
         let insn = insn::at(body.code, pc)?;
         pc = insn.end();
-        if !matches!(insn.opcode, op::CALL | op::CALLVIRT) {
+        if !is_call {
             is_constrained = match insn.form {
                 Form::TokenPrefix => true,
                 Form::Prefix => is_constrained,
@@ -234,41 +400,15 @@ pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> R
         }
         let was_constrained = std::mem::take(&mut is_constrained);
         let token = insn.token(body.code);
-        let resolved = resolve(image, token)?;
-        let name = metadata.strings.text(resolved.name)?;
-        // Constructors are no methods.
-        if name.starts_with(".c") {
-            continue;
-        }
-        owner_name.clear();
-        let definition = signature::definition(metadata, resolved.owner);
-        signature::put_type_name(
-            metadata,
-            0,
-            definition.unwrap_or(resolved.owner),
-            &mut owner_name,
-        );
-        let how = match was_constrained {
-            true => Err(Reason::CallOfExact),
-            false => how(image, (&owner_name, &name), insn.opcode, &resolved),
-        };
-        each(&CallSite {
+        let site = TokenSite {
             at: insn.pc,
-            ty: &owner_name,
-            method: &name,
-            descriptor: "",
-            how,
-            details: &Named {
-                image,
-                token,
-                owner: resolved.owner,
-                signature: resolved.signature,
-                name: &name,
-                how: how.unwrap_or(CallHow::Exact),
-                caller,
-                flags: resolved.flags,
-            },
-        });
+            opcode: insn.opcode,
+            token,
+            is_constrained: was_constrained,
+        };
+        if called.has(token) && !each(site)? {
+            break;
+        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::aspect::bind::ty::Language;
 use crate::aspect::bind::ty::Ty;
+use crate::aspect::callees::Counting;
 use crate::aspect::point::PointKind;
 use crate::cil::testing::SHAPES;
 use std::fmt::Write;
@@ -355,4 +356,48 @@ fn points_of_a_state_machine_are_those_of_the_source() {
             ["Steps`1.Tells: new System.Exception, in its machine"]
         );
     }
+}
+
+/// The calls that methods make, as far as rules may mean them.
+struct Calls<'r> {
+    rules: &'r Counting,
+    seen: Vec<String>,
+}
+
+impl Visitor for Calls<'_> {
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
+        true
+    }
+
+    fn method(&mut self, _: u32, method: &Method<'_>) {
+        let before = self.seen.len();
+        method.details.calls(self.rules, &mut |call| {
+            self.seen.push(format!("{} {}", method.name, call.method));
+        });
+        let calls = self.seen.len() > before;
+        assert_eq!(method.details.may_call(self.rules), calls);
+    }
+}
+
+#[test]
+fn rules_about_calls_are_asked_once_for_each_method_that_is_named() {
+    let image = Image::parse(SHAPES).unwrap();
+    let survey = Survey::read(&image);
+    let rules = Counting::of("get_Count");
+    let mut calls = Calls {
+        rules: &rules,
+        seen: vec![],
+    };
+    survey.scan(0..survey.types(), &mut calls).unwrap();
+    assert_eq!(
+        calls.seen,
+        ["Sum get_Count", "<Walk>g__Twice|0_0 get_Count"]
+    );
+    let rows = |table| image.metadata.tables.rows(table) as usize;
+    let asked = rules.names.get();
+    assert!(asked <= rows(table::METHOD_DEF) + rows(table::MEMBER_REF));
+    assert!(rules.methods.get() <= 2);
+    survey.scan(0..survey.types(), &mut calls).unwrap();
+    assert_eq!(rules.names.get(), asked);
+    assert_eq!(calls.seen.len(), 4);
 }
