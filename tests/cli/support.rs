@@ -163,11 +163,14 @@ impl World {
 
     /// `app.jar` with the program.
     pub fn with_jar() -> World {
+        static JAR: OnceLock<Vec<u8>> = OnceLock::new();
         let world = World::new();
-        world.tool(
-            "jar",
-            &["cfe", "app.jar", "com.acme.Main", "-C", "classes", "."],
-        );
+        let jar = JAR.get_or_init(|| {
+            let options = ["cfe", "app.jar", "com.acme.Main", "-C", "classes", "."];
+            world.tool("jar", &options);
+            world.read("app.jar")
+        });
+        world.write("app.jar", jar);
         world
     }
 

@@ -2,6 +2,7 @@
 
 use crate::class_file::{ClassFile, Code};
 use crate::support::World;
+use std::sync::OnceLock;
 
 const HOOKS: &str = r#"
 package hk;
@@ -48,10 +49,15 @@ fn world(sources: &[(&str, &str)]) -> World {
 }
 
 fn with_hooks(world: World) -> World {
-    world.write("hk/H.java", HOOKS);
-    let options = ["--release", "8", "-Xlint:-options", "-d", "hooks"];
-    world.tool("javac", &[&options[..], &["hk/H.java"]].concat());
-    world.tool("jar", &["cf", "hooks.jar", "-C", "hooks", "."]);
+    static JAR: OnceLock<Vec<u8>> = OnceLock::new();
+    let jar = JAR.get_or_init(|| {
+        world.write("hk/H.java", HOOKS);
+        let options = ["--release", "8", "-Xlint:-options", "-d", "hooks"];
+        world.tool("javac", &[&options[..], &["hk/H.java"]].concat());
+        world.tool("jar", &["cf", "hooks.jar", "-C", "hooks", "."]);
+        world.read("hooks.jar")
+    });
+    world.write("hooks.jar", jar);
     world
 }
 
@@ -375,6 +381,29 @@ fn points_whose_frames_have_dropped_this_do_not_take_it() {
             assert_eq!(printed(&world, "out.jar"), "2\n", "{name}: {at}");
             world.wove(&["verify", "out.jar"]);
         }
+    }
+}
+
+/// Jumps of more than 32 kB, which need wide instructions where they are and where they arise.
+#[test]
+fn a_large_method_has_hooks_at_its_points_and_ends() {
+    const SETS: usize = 4_150;
+    let source = format!(
+        "public class Large {{ static int n; public static void main(String[] args) {{
+            for (int i = 0; i < 2; i++) {{ {} }}
+            System.out.println(n);
+        }} }}",
+        "n = n + 1;\n".repeat(SETS)
+    );
+    let world = world(&[("Large.java", &source)]);
+    let points = "at = { field-set = { name = \"n\" } }\nbefore = \"hk.H.call(method)\"";
+    let pair = "[[aspect]]\nname = \"pair\"\nmatch = { type = \"Large\", method = \"*\" }\n";
+    for lines in [points.to_owned(), format!("{points}\n{pair}")] {
+        rules(&world, &lines);
+        let told = world.wove(&["app.jar", "out.jar"]);
+        assert!(told.err.contains("put 4,150 hooks"), "{}", told.err);
+        assert_eq!(printed(&world, "out.jar"), "8300\n", "{lines}");
+        world.wove(&["verify", "out.jar"]);
     }
 }
 

@@ -10,6 +10,8 @@ abstract class Initial {
     private static final int FIRST = 64;
 
     private static int met;
+    /** {@link Over} is in place. */
+    private static boolean ended;
     /** Somebody has switched. */
     static volatile boolean over;
 
@@ -17,7 +19,7 @@ abstract class Initial {
 
     /** A call of what starts off. */
     static void met() {
-        if (++met >= FIRST) { // not exact when threads collide here
+        if (!over && ++met >= FIRST) { // not exact when threads collide here
             rest();
         }
     }
@@ -32,12 +34,16 @@ abstract class Initial {
         }
     }
 
-    /** Somebody switches: hooks look at the table of modes from now on. */
+    /**
+     * Somebody switches: hooks look at the table of modes from now on. Until {@link Over} is there, they find nothing, and ask {@link #over}.
+     * If they still found {@link Kept} when its machine code is thrown away, a loop that is compiled anew just then could keep that for good.
+     */
     static synchronized void end() {
-        if (!over) {
-            Initial next = Over.make();
+        if (!ended) {
             over = true;
-            Switched.initial = next;
+            Switched.initial = null;
+            Switched.initial = Over.make();
+            ended = true;
         }
     }
 
