@@ -68,8 +68,10 @@ pub fn put<'a>(
         }
         return Ok(());
     }
-    let made = |edits: &Edits, word: &Known<'_>| match word {
-        Known::Object(Value::New(at)) => edits.instead.iter().any(|one| one.at == *at),
+    let mut replaced: Vec<u32> = edits.instead.iter().map(|one| one.at).collect();
+    replaced.sort_unstable();
+    let made = |word: &Known<'_>| match word {
+        Known::Object(Value::New(at)) => replaced.binary_search(at).is_ok(),
         _ => false,
     };
     types::walk(class, method, code, stack_map(class, code)?, |pc, known| {
@@ -81,7 +83,7 @@ pub fn put<'a>(
         let words: usize = words.sum();
         // An object that a hook makes instead is not there yet.
         let stack: Vec<Known<'_>> = (known.stack.iter().copied())
-            .filter(|word| !made(edits, word))
+            .filter(|word| !made(word))
             .collect();
         let Some(target) = stack.len().checked_sub(words + 1) else {
             return;

@@ -80,6 +80,17 @@ class Builds:
                 self.output += f"\nit was ended after {self.limit} s\n"
         self.status = process.returncode
 
+    def ask(self, process, words):
+        """Has a process that runs builds one after another run one (GradleBuilds.java, MavenBuilds.java)."""
+        print("\t".join(map(str, words)), file=process.stdin, flush=True)
+        told = []
+        for line in process.stdout:
+            if line.startswith("BUILD ENDED "):
+                self.output, self.status = "".join(told), int(line.split()[2])
+                return
+            told.append(line)
+        raise RuntimeError("the process of the builds ended:\n" + "".join(told[-40:]))
+
     def has(self, *lines):
         """Whether the last build told all of this (regular expressions)."""
         return all(re.search(line, self.output, re.M) for line in lines)

@@ -3,7 +3,7 @@
 
     calls.py [--only NAME]...
 
-Names: program, points, points-dex, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, points, points-dex, points-dotnet, points-roslyn, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-some, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `dotnet-follows`: one whose calls give tasks, on CoreCLR 10 as well.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a

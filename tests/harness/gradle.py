@@ -121,14 +121,7 @@ class Kept(Gradle):
                                         text=True, encoding="utf-8", errors="replace", env=environment)
 
     def call(self, command, **environment):
-        print("\t".join(str(c) for c in command[1:]), file=self.process.stdin, flush=True)
-        told = []
-        for line in self.process.stdout:
-            if line.startswith("BUILD ENDED "):
-                self.output, self.status = "".join(told), int(line.split()[2])
-                return
-            told.append(line)
-        raise RuntimeError("Gradle ended:\n" + "".join(told[-40:]))
+        self.ask(self.process, command[1:])
 
     def stop(self):
         self.process.stdin.close()

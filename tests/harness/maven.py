@@ -132,24 +132,13 @@ class Maven(builds.Builds):
 
     def run(self, folder, *arguments, offline=True, options=""):
         if offline and not options and self.trace == Maven.trace and "-DforkCount=0" not in arguments:
-            self.ask([folder, *self.arguments(folder, *arguments)])
+            self.kept = self.kept or self.start()
+            self.ask(self.kept, [folder, *self.arguments(folder, *arguments)])
         else:
             named = {"WEAVE_TRACE": self.trace} if self.trace else {}
             self.call(self.command(folder, *arguments, offline=offline), **named,
                       MAVEN_OPTS=f"{os.environ.get('MAVEN_OPTS', '')} {options}".strip())
         print(f"# mvn {' '.join(arguments)}: {self.status}", flush=True)
-
-    def ask(self, build):
-        """Has the process that stays run a build."""
-        self.kept = self.kept or self.start()
-        print("\t".join(map(str, build)), file=self.kept.stdin, flush=True)
-        told = []
-        for line in self.kept.stdout:
-            if line.startswith("BUILD ENDED "):
-                self.output, self.status = "".join(told), int(line.split()[2])
-                return
-            told.append(line)
-        raise RuntimeError("Maven ended:\n" + "".join(told[-40:]))
 
     def start(self):
         """The process: Maven's launcher and libraries, with another class in front of its command."""
