@@ -77,7 +77,7 @@ impl Found {
 /// What is looked for: the types that rules call, as artifacts may spell them.
 struct Wanted {
     types: FxHashSet<String>,
-    /// What all types declare, for rules about calls.
+    /// What all types declare, for rules about calls (JVM, dex).
     all: bool,
     /// The links of chains.
     members: FxHashSet<String>,
@@ -86,10 +86,11 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn collector(&self) -> Collector<'_> {
+    fn collector(&self, code: Code) -> Collector<'_> {
         Collector::new(Collect {
             types: &self.types,
-            declared: self.all,
+            // An assembly says itself who sees what it calls.
+            declared: self.all && code != Code::Assembly,
             members: &self.members,
             interfaces: self.interfaces,
         })
@@ -297,7 +298,7 @@ fn of_bytes(bytes: &[u8], wanted: &Wanted) -> Found {
 }
 
 fn of_assembly(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
-    let mut collector = wanted.collector();
+    let mut collector = wanted.collector(Code::Assembly);
     cil::scan(&cil::Image::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Assembly, collector))
 }
@@ -308,13 +309,13 @@ fn of_class(bytes: &[u8], wanted: &Wanted) -> Option<Found> {
     if class.is_module() {
         return None;
     }
-    let mut collector = wanted.collector();
+    let mut collector = wanted.collector(Code::Class);
     jvm::scan(&class, &mut collector).ok()?;
     Some(Found::collected(Code::Class, collector))
 }
 
 fn of_dex(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
-    let mut collector = wanted.collector();
+    let mut collector = wanted.collector(Code::Dex);
     dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Dex, collector))
 }
