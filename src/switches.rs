@@ -104,6 +104,11 @@ pub fn says(mode: u8, switches: &[Arc<Switch>]) -> i32 {
     (u32::from(mode) | level << 4 | decides).cast_signed()
 }
 
+/// Whether a method of which woven code says so is off until somebody switches it on.
+pub fn starts_off(says: i32) -> bool {
+    Level::of(says.cast_unsigned() >> 4 & 3) > Some(Level::default())
+}
+
 /// Whether the program itself decides about a method, and of what calls it tells in any case.
 pub fn auto(switches: &[Arc<Switch>]) -> Option<u32> {
     let all = switches.iter().map(|switch| switch.auto);

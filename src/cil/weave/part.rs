@@ -38,8 +38,13 @@ use crate::cil::weave::references::{self, Needs};
 use crate::cil::weave::sites::{self, OldBodies, Read, Settled, Site};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
+use crate::switches::starts_off;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+
+/// Of methods that can be switched the JIT may inline those that start off and had so many bytes of code. From .NET 10 on it
+/// inlines methods with handlers, and takes seconds for one into which many of them go: so it did at 80 bytes (docs/cost.md).
+const SMALL: usize = 32;
 
 /// Reusable buffers for weaving; one a thread.
 #[derive(Default)]
@@ -954,7 +959,8 @@ impl<'i, 'a> Weaver<'i, 'a> {
             _ => None,
         };
         let has_handler = !recipe.error.is_empty();
-        let apart = bound.is_some_and(|b| b.switched().is_some());
+        let switched = bound.and_then(Bound::switched);
+        let apart = switched.is_some_and(|says| !(starts_off(says) && body.code.len() <= SMALL));
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
             Some((at, frame)) => {
@@ -1181,8 +1187,7 @@ impl Scratch {
         });
     }
 
-    /// The method whose body was added last has a handler. `apart`: the JIT is not to inline it. From .NET 10 on it inlines
-    /// methods with handlers, and takes seconds for one into which many of them go.
+    /// The method whose body was added last has a handler. `apart`: the JIT is not to inline it ([`SMALL`]).
     fn has_handler(&mut self, apart: bool) {
         if let Some(body) = self.bodies.list.last_mut() {
             body.has_handler = true;
