@@ -331,7 +331,7 @@ impl fmt::Display for Reason {
             Reason::DefinedHidden => {
                 "the program may define its class as a hidden class (defineHiddenClass); there the class's name means another class"
             }
-            Reason::HookType => "rules call its type, which is not woven then",
+            Reason::HookType => "rules use its type for hooks, so it is not woven",
             Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
@@ -339,7 +339,7 @@ impl fmt::Display for Reason {
             Reason::StateMachine => {
                 "its state machine has an unknown shape, or cannot be given a field"
             }
-            Reason::InStateMachine => "part of a state machine: its method stands for it",
+            Reason::InStateMachine => "part of a state machine, which belongs to its method",
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
                 "a composite image holds native code only; weave its assemblies"
@@ -379,7 +379,7 @@ impl fmt::Display for Reason {
             }
             Reason::AddressOfField => "a field whose address is taken is left unchanged",
             Reason::ExceptionUnnamed => {
-                "a throw in an assembly that names no such exception is left unchanged"
+                "a throw is left unchanged: its assembly does not reference the exception's type"
             }
             Reason::MadeApart => {
                 "an object is left unchanged: it is created across a branch, or never used"

@@ -45,11 +45,11 @@ pub struct CollectArgs {
     #[arg(long)]
     pub compress: bool,
 
-    /// Files to keep, of all traces that are collected together; the oldest are deleted [default: all]
+    /// Number of files to keep for all traces of this collection; the oldest are deleted [default: all]
     #[arg(long, value_name = "N")]
     pub keep: Option<usize>,
 
-    /// Bytes to keep, of all traces that are collected together; the oldest files are deleted [default: all]
+    /// Bytes to keep for all traces of this collection; the oldest files are deleted [default: all]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_size: Option<u64>,
 

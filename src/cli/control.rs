@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// their methods. Calls that are open end in the mode in which they began. Without a switch it shows what is on.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  weave control 4711                              what is on
+  weave control 4711                              shows what is on
   weave control 4711 --level debug
   weave control 4711 --enable sql --disable ui
   weave control weave-4711.wtrace --mode aggregate
@@ -44,19 +44,19 @@ pub struct ControlArgs {
     #[arg(value_name = "TRACE|PID")]
     trace: PathBuf,
 
-    /// Aspects of this level are on and those of the levels before it: error, info, debug
+    /// Switch on the aspects of this level and of the levels before it: error, info, debug
     #[arg(long, value_name = "LEVEL", value_parser = level)]
     level: Option<Level>,
 
-    /// This aspect is on, whatever the level; may be repeated
+    /// Switch this aspect on, whatever the level; may be repeated
     #[arg(long, value_name = "ASPECT")]
     enable: Vec<String>,
 
-    /// This aspect is off, whatever the level; may be repeated
+    /// Switch this aspect off, whatever the level; may be repeated
     #[arg(long, value_name = "ASPECT")]
     disable: Vec<String>,
 
-    /// How much of each call: rules (as they say), off, count, aggregate, record, auto (as the program decides)
+    /// How much of each call goes into the trace: rules (as the rules say), off, count, aggregate, record, auto (as the program decides)
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
 
@@ -167,7 +167,7 @@ impl ControlArgs {
         }
         if let Some(both) = self.enable.iter().find(|name| self.disable.contains(name)) {
             return Err(Error::usage(format!(
-                "aspect `{both}` is to be on and off at once"
+                "aspect `{both}` is in both --enable and --disable"
             )));
         }
         next.level = self.level.unwrap_or(next.level);
@@ -224,7 +224,7 @@ fn turn(path: &Path) -> Result<File> {
             return Err(Error::new(
                 Kind::NotDone,
                 format!(
-                    "another weave control has its turn at {} and does not end",
+                    "another weave control is switching {} and does not end",
                     path.display()
                 ),
             ));
@@ -303,7 +303,7 @@ fn ask(path: &Path, file: &Path, asked: &Request) -> Result<()> {
             // Where there are no locks, another one may have come in between.
             _ if now.request == asked.number => match request(file, &now) {
                 Some(other) if other != *asked && other.number == asked.number => {
-                    "has taken another request in this one's place".to_owned()
+                    "took another request instead of this one".to_owned()
                 }
                 _ => return Ok(()),
             },

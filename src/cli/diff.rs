@@ -48,11 +48,11 @@ const LIMIT: usize = 30;
 
 Exit status: 0 done; 1 a limit of --fail-on is broken.")]
 pub struct DiffArgs {
-    /// What is compared with: a trace, or a folder of runs
+    /// The side before the change: a trace, or a folder of runs
     #[arg(value_name = "BEFORE", requires = "after")]
     before: Option<PathBuf>,
 
-    /// What is compared: a trace, or a folder of runs
+    /// The side after the change: a trace, or a folder of runs
     #[arg(value_name = "AFTER")]
     after: Option<PathBuf>,
 
@@ -72,7 +72,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "P", default_value_t = Judgement::default().level)]
     level: f64,
 
-    /// Share of all time from which a method is tested and limited
+    /// Methods with a smaller share of all time are not tested and not limited
     #[arg(long, value_name = "PERCENT", default_value_t = Judgement::default().min_percent)]
     min_percent: f64,
 
@@ -80,11 +80,11 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     flame: Option<PathBuf>,
 
-    /// How to show it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// What the table is sorted by; methods that differ come first, but by name
+    /// Sort key of the table; methods that differ come first, except with `name`
     #[arg(long, value_enum, default_value_t = Sort::Change)]
     sort: Sort,
 
@@ -92,11 +92,11 @@ pub struct DiffArgs {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Only methods whose name has this in it, or fits it as a whole with * and ?
+    /// Only methods whose name contains this; a pattern with * or ? must match the whole name
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
 
-    /// A row for each method and value of this name; rules ask for values with `record`
+    /// A row for each method and value of this name, which rules `record`
     #[arg(long, value_name = "NAME", conflicts_with = "flame")]
     by: Option<String>,
 
@@ -124,7 +124,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     mapping: Vec<PathBuf>,
 
-    /// Further symbols maps (.wsym), or woven artifacts that carry them, for traces that do not explain themselves
+    /// Further symbols maps (.wsym), or woven artifacts that carry them, for traces that lack theirs
     #[arg(long, value_name = "FILE")]
     symbols: Vec<PathBuf>,
 

@@ -61,7 +61,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "PATTERN", help_heading = "Selection")]
     root: Vec<String>,
 
-    /// The same of the methods that rules call roots (`root = true`); for --to otlp that is so without, unless --root is given
+    /// The same for methods with `root = true` in the rules; the default with --to otlp, unless --root is given
     #[arg(long, help_heading = "Selection")]
     rule_roots: bool,
 

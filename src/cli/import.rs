@@ -7,9 +7,9 @@ use crate::pipeline::{Access, Output};
 use crate::printable::printable;
 use std::path::PathBuf;
 
-/// Write rules from those that other tools have: Datadog, AspectJ, btrace, OpenTelemetry
+/// Convert rules of other tools: Datadog, AspectJ, btrace, OpenTelemetry
 ///
-/// For what no rule can say, weave prints the line and the reason, and ends with status 1.
+/// Weave prints the line and the reason of each part that no rule can express, and then ends with status 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave import aop.xml                    shows the rules
@@ -28,7 +28,7 @@ pub struct ImportArgs {
     #[arg(long)]
     values: bool,
 
-    /// What the file is [default: what it looks like]
+    /// Format of the file [default: recognised from its text]
     #[arg(long, value_enum, value_name = "SOURCE")]
     from: Option<From>,
 }

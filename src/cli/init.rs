@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave init                  writes weave.toml
-  weave init - | less         only shows it")]
+  weave init - | less         prints it")]
 pub struct InitArgs {
-    /// Where to write it; - is standard output. An existing file is never overwritten
+    /// The file to write; - is standard output. An existing file is never overwritten
     #[arg(value_name = "FILE", default_value = FILE_NAME)]
     file: PathBuf,
 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// List the files that a weave follows from, beside what is woven: rules, what they include, and libraries of own hooks
+/// List the files that a weave depends on besides its input: rules files, the files that they include, and libraries of own hooks
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave inputs --rules weave.toml          a file a line

@@ -58,8 +58,8 @@ use std::process::ExitCode;
   weave lib/ woven-lib/                      a whole class path, ids unique over it
   weave plan app.jar                         what would be woven, and why the rest is not
 
-Exit status: 0 done; 1 something asked for was not done; 2 wrong use or wrong rules; 3 the input is
-not what it says. A file that is named like a command is written ./plan."
+Exit status: 0 done; 1 something asked for was not done; 2 wrong use or wrong rules; 3 malformed or
+unsupported input. If the input has the name of a command, write ./plan."
 )]
 struct Cli {
     #[command(subcommand)]

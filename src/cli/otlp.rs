@@ -39,7 +39,7 @@ pub struct OtlpArgs {
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
 
-    /// How requests travel [default: OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf]
+    /// The protocol [default: OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf]
     #[arg(long, value_enum, value_name = "PROTOCOL")]
     protocol: Option<By>,
 
@@ -47,7 +47,7 @@ pub struct OtlpArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     header: Vec<(String, String)>,
 
-    /// What is sent
+    /// Signals to send
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SIGNALS", default_values_t = [What::Traces, What::Metrics])]
     signals: Vec<What>,
 
@@ -55,7 +55,7 @@ pub struct OtlpArgs {
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
 
-    /// What the spans of --root are
+    /// Span kind of the roots
     #[arg(long, value_enum, value_name = "KIND", default_value_t = RootKind::Server)]
     root_kind: RootKind,
 

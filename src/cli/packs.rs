@@ -7,9 +7,9 @@ use crate::error::Result;
 /// List the ready-made rules, or print those of one
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  weave packs                            what there is, a line each
-  weave packs jdbc > sql.toml            as a file, to change it
-  weave --rules pack:jdbc in.jar out.jar weave by one
+  weave packs                            all packs, a line each
+  weave packs jdbc > sql.toml            one as a file, to change it
+  weave --rules pack:jdbc in.jar out.jar weave with one
   include = [\"pack:jdbc\"]                in weave.toml: add one to your rules")]
 pub struct PacksArgs {
     /// The pack to print, with or without `pack:`

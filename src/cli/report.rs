@@ -44,7 +44,7 @@ const LIMIT: usize = 30;
   weave report a.wtrace --tree --thread main         the call tree of a thread
   weave report a.wtrace --exceptions --threads
   weave report a.wtrace --requests                   requests by route, and what they wait for
-  weave report traces/ --request 4bf92f35            one of them, whole: over threads and services
+  weave report traces/ --request 4bf92f35            one request whole, over threads and services
   weave report a.wtrace --calls --where 'sql=*orders*'   the slowest such calls, one by one
   weave report a.wtrace --by sql                     a row for each value that rules `record`
   weave report a.wtrace --flame flame.svg            open it in a browser
@@ -59,11 +59,11 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "Views")]
     pub tree: bool,
 
-    /// Show requests by their names: how many, how long, and where their time goes; rules say what is one (`span`, `root`)
+    /// Show requests by name: how many, how long, and what they wait for; rules say which calls are requests (`span`, `root`)
     #[arg(long, help_heading = "Views", conflicts_with_all = ["flame", "html", "from", "until", "min", "thread"])]
     pub requests: bool,
 
-    /// Show one request, whole, over threads and traces: of this trace id, or of the only one with these first digits
+    /// Show one request whole, over threads and traces: its trace id, or the first digits of the id
     #[arg(long, value_name = "ID", value_parser = Asked::parse, help_heading = "Views",
           conflicts_with_all = ["flame", "html", "from", "until", "thread", "requests"])]
     pub request: Option<Asked>,
@@ -76,7 +76,7 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "Views")]
     pub process: bool,
 
-    /// Show the exceptions: how often, thrown where, and how far they got
+    /// Show the exceptions: how often, where they were thrown, and which methods they left
     #[arg(long, help_heading = "Views")]
     pub exceptions: bool,
 
@@ -96,7 +96,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "TRACE", requires = "html", num_args = 1.., help_heading = "Views")]
     pub compare: Vec<PathBuf>,
 
-    /// With --html: calls in its timeline; of more, the longest are taken
+    /// With --html: how many calls the timeline has at most; it has the longest
     #[arg(
         long,
         value_name = "N",
@@ -110,8 +110,8 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "Views")]
     pub json: bool,
 
-    /// In the table, a row for each method and value of this name; rules ask for values with `record`. With --requests, a row
-    /// for each value of the requests' own
+    /// In the table, a row for each method and value of this name, which rules `record`. With --requests, a row
+    /// for each value of this name in entry spans
     #[arg(long, value_name = "NAME", conflicts_with_all = ["calls", "tree", "threads", "process", "exceptions", "flame", "html"])]
     pub by: Option<String>,
 
@@ -119,7 +119,7 @@ pub struct ReportArgs {
     #[arg(long = "where", value_name = "NAME=PATTERN", conflicts_with_all = ["tree", "threads", "exceptions", "flame", "html"])]
     pub conditions: Vec<Condition>,
 
-    /// What the table is sorted by
+    /// Sort key of the table
     #[arg(long, value_enum, default_value_t = Sort::Own)]
     pub sort: Sort,
 
@@ -151,7 +151,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PATTERN")]
     pub root: Vec<String>,
 
-    /// The same of the methods that rules call roots (`root = true`)
+    /// The same for methods with `root = true` in the rules
     #[arg(long)]
     pub rule_roots: bool,
 
@@ -159,7 +159,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
 
-    /// The same of methods of the platform and of pools in which threads wait: park, wait, take, select, sleep ...
+    /// The same for methods of the platform and of pools in which threads wait: park, wait, take, select, sleep ...
     #[arg(long)]
     pub without_idle: bool,
 
@@ -167,7 +167,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", requires = "tree")]
     pub depth: Option<u32>,
 
-    /// Smallest share of all time that a line of the tree has [default: 1]
+    /// Smallest share of all time for a line of the tree [default: 1]
     #[arg(long, value_name = "PERCENT", requires = "tree")]
     pub min_percent: Option<f64>,
 

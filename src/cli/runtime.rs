@@ -20,7 +20,7 @@ pub struct RuntimeArgs {
     #[arg(value_name = "FILE", default_value = RUNTIME_JAR_NAME)]
     file: PathBuf,
 
-    /// The .NET that the assembly is for
+    /// The target framework of a .NET assembly
     #[arg(long, value_name = "TFM", default_value = "netstandard2.0")]
     framework: Framework,
 }

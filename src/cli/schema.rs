@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave schema weave.schema.json     beside the rules file
-  weave schema                       only shows it")]
+  weave schema                       prints it")]
 pub struct SchemaArgs {
     /// Where to write it; - is standard output
     #[arg(value_name = "FILE", default_value = "-")]

@@ -74,14 +74,14 @@ pub fn idle(idle: &Idle) -> String {
     let mut text = format!("aspect `{}` ", idle.aspect);
     if idle.reasons.is_empty() {
         text.push_str(match (idle.calls, idle.points) {
-            (true, _) => "found no call that it means",
-            (_, true) => "found no point that it means",
+            (true, _) => "matched no call",
+            (_, true) => "matched no point",
             _ => "matched no method",
         });
     } else {
         text.push_str(match (idle.calls, idle.points) {
-            (true, _) => "found only calls that are left: ",
-            (_, true) => "found only points that are left: ",
+            (true, _) => "matched only calls that are left unchanged: ",
+            (_, true) => "matched only points that are left unchanged: ",
             _ => "matched only methods that are left out: ",
         });
         for (i, reason) in idle.reasons.iter().enumerate() {

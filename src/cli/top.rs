@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(50);
   weave top 4711 4712 traces/         several processes: their methods together, and each by itself
   weave top 4711 --filter 'com.acme.*' --sort errors")]
 pub struct TopArgs {
-    /// Traces that are being written, ids of processes that write one, or folders of which all *.wtrace are read
+    /// Traces that are being written, ids of processes that write one, or folders in which all *.wtrace are read
     #[arg(value_name = "TRACE|PID", required = true)]
     traces: Vec<PathBuf>,
 
@@ -54,7 +54,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
     until: Option<Moment>,
 
-    /// Only methods whose name has this in it, or fits it as a whole with * and ?
+    /// Only methods whose name contains this; a pattern with * or ? must match the whole name
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
 
@@ -96,7 +96,7 @@ const SORTS: [Sort; 7] = [
 const HELP: &str = "\
 Tab, 1, 2, 3     methods, threads, processes
 up, down, j, k   choose a row; PgUp, PgDn, Home, End
-left, right      sort by the column before, behind
+left, right      sort by the previous, next column
 s t c e m l n    sort by self, total, calls, errors, mean, longest, name
 r                reverse the order
 /                filter by name: text, or * and ?; Enter keeps it, Esc ends it
@@ -515,7 +515,7 @@ impl App {
         let state = match status {
             _ if self.held => "held",
             Status { ended: true, .. } => "ended",
-            Status { behind: true, .. } => "reading what is there",
+            Status { behind: true, .. } => "reading the trace so far",
             _ => "running",
         };
         let bold = Style::new().add_modifier(Modifier::BOLD);
@@ -539,7 +539,7 @@ impl App {
             facts.push(format!("{} missing", counted(status.missing, "segment")));
         }
         if status.full {
-            facts.push("the trace is full: weave collect takes from it".to_owned());
+            facts.push("the trace is full: weave collect makes room".to_owned());
         }
         facts.extend(self.window.shown());
         let first = match &self.statuses[..] {

@@ -84,8 +84,8 @@ fn located(pid: &str, file: &MappedFile) -> std::result::Result<PathBuf, String>
     let shown = printable(&file.path.display().to_string());
     let Some(found) = [&file.path, &inside].into_iter().find(|path| file.is(path)) else {
         let here = match file.path.exists() {
-            true => "which is another file here",
-            false => "which is not to be seen here",
+            true => "a path that names another file here",
+            false => "a path that does not exist here",
         };
         return Err(format!(
             " writes {shown}, {here}: it has a mount namespace of its own, such as a container's; run weave there, or name the trace"
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(deleted(MAPS.as_bytes()).unwrap(), "/srv/gone.wtrace");
         let told = located("self", &all[0]).unwrap_err();
         assert!(
-            told.contains("not to be seen here") && told.contains("mount namespace"),
+            told.contains("does not exist here") && told.contains("mount namespace"),
             "{told}"
         );
         // A file of that name with another inode.

@@ -47,12 +47,12 @@ const SHOWN_PERCENT: f64 = 1.0;
 #[derive(clap::Args, Debug, Clone)]
 #[command(after_help = "Examples:
   weave tune weave-4711.wtrace                       what to leave out, and what is left
-  weave tune traces/ --write weave.toml              put it into the rules; weave again
+  weave tune traces/ --write weave.toml              add it to the rules; then weave again
   weave tune traces/ --write weave.toml --count      and have them counted, without times
   weave tune traces/ --write weave.toml --aggregate  or summed up, with times, but no records
   weave tune a.wtrace --overhead 5%                  only so much that the hooks take 5 % of the program's time
   weave tune a.wtrace --rate 100k/s --write weave.toml
-  weave tune traces/ --from-auto --write weave.toml    what the program left out itself (auto) is not woven again
+  weave tune traces/ --from-auto --write weave.toml    leave out what the program itself (auto) left out
 
 Exit status: 0 done; 1 the target cannot be had so, or a trace could not be read; 2 wrong use or wrong rules; 3 no trace is
 what it says it is.")]
@@ -61,19 +61,19 @@ pub struct TuneArgs {
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
 
-    /// Put the methods into this rules file as `exclude`; a file that is not there is made from pack:default
+    /// Add the methods to `exclude` in this rules file; a missing file is made from pack:default
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// With --write: have an aspect count the methods, so that reports tell how often they are called
+    /// With --write: count the methods, so that reports show how often they are called
     #[arg(long, requires = "write")]
     count: bool,
 
-    /// With --write: have an aspect sum the methods up, so that reports tell their calls and times
+    /// With --write: sum the methods up, so that reports show their calls and times
     #[arg(long, requires = "write", conflicts_with = "count")]
     aggregate: bool,
 
-    /// Leave out what the program itself (mode = "auto") only counted or left out, and nothing else
+    /// Leave out exactly the methods that the program itself (mode = "auto") only counted or left out
     #[arg(long, conflicts_with_all = ["overhead", "rate", "below"])]
     from_auto: bool,
 
@@ -85,11 +85,11 @@ pub struct TuneArgs {
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = "Target")]
     rate: Option<f64>,
 
-    /// Only methods with less than this in themselves a call, as most calls are [default: three pairs of hooks]
+    /// Leave out only methods whose own time a call is below this, on average or in half of the calls [default: three pairs of hooks]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     below: Option<u64>,
 
-    /// What a pair of hooks costs (60ns) [default: what the shortest calls of the traces say]
+    /// Cost of a pair of hooks (60ns) [default: taken from the shortest calls of the traces]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pair_cost: Option<u64>,
 
@@ -669,7 +669,7 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
     if !file.own.is_empty() {
         writeln!(
             out,
-            "note: {} calls hooks of its own and goes on recording what it takes",
+            "note: {} calls hooks of its own, so it still records its methods",
             names(&file.own)
         )?;
     }

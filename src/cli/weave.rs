@@ -39,7 +39,7 @@ pub struct WeaveArgs {
     #[arg(long)]
     no_runtime: bool,
 
-    /// Pack what changed faster; jars and apks come out 1 to 3 percent larger
+    /// Compress changed members faster; jars and apks become 1 to 3 percent larger
     #[arg(long)]
     fast: bool,
 
@@ -80,15 +80,15 @@ pub struct WeaveArgs {
     )]
     message_format: MessageFormat,
 
-    /// Write which files the output was made of, as make and ninja read it
+    /// Write the list of files that the output depends on, in the format of make and ninja
     #[arg(long, value_name = "FILE")]
     depfile: Option<PathBuf>,
 
-    /// Keep woven archives and assemblies in this folder, and take from there what has not changed; may be shared
+    /// Keep woven archives and assemblies in this folder, and reuse those that have not changed; may be shared
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 
-    /// Take what lies in the cache also if other users can write to it
+    /// Use the cache even if other users can write to it
     #[arg(long, requires = "cache")]
     cache_trust: bool,
 
@@ -106,11 +106,11 @@ pub struct WeaveArgs {
     #[arg(long)]
     allow_idle: bool,
 
-    /// Do not warn of such aspects of packs, and of rules files outside this folder: they serve other projects, too
+    /// Warn about such aspects only in rules files in this folder: others, and packs, serve other projects, too
     #[arg(long, value_name = "DIR", conflicts_with = "allow_idle")]
     allow_idle_outside: Option<PathBuf>,
 
-    /// Write which aspects of files outside that folder were used: a build joins the lists of its projects
+    /// Write which aspects of files outside that folder matched something; a build joins the lists of its projects
     #[arg(
         long,
         value_name = "FILE",
@@ -123,7 +123,7 @@ pub struct WeaveArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Print every method that matches a rule but was not woven, and which rules were used
+    /// Print the rules, and every method that matches one but was not woven
     #[arg(short, long)]
     verbose: bool,
 }
@@ -316,7 +316,7 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
     }
     if let Some(more) = outcome.failures.len().checked_sub(shown).filter(|&n| n > 0) {
         line(format!(
-            "warning: {more} more stay as they were (-v names them)"
+            "warning: {more} more are left unchanged (-v names them)"
         ));
     }
     for idle in &outcome.idle {

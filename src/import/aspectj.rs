@@ -172,17 +172,17 @@ fn advised(
         Ok(hooks) => {
             draft.hooks = hooks;
             format!(
-                "`{}` is looked for in what is woven, and in what a `[[library]]` names",
+                "`{}` is a hook: weave looks for it in the input, and in the files of `[[library]]`",
                 invoked.class
             )
         }
         Err(why) if draft.at.as_ref().is_some_and(|point| !point.is_call()) => {
-            format!("the method that `{element}` calls stays behind ({why})")
+            format!("the method that `{element}` calls is not imported ({why})")
         }
         Err(why) => {
             draft.advice = advice(element);
             format!(
-                "the method that `{element}` calls stays behind ({why}): calls are recorded instead"
+                "the method that `{element}` calls is not imported ({why}): calls are recorded instead"
             )
         }
     }

@@ -697,7 +697,7 @@ fn at_point(
             let operands = handler.called_at(kind, is_after)?;
             let key = if is_after { "after" } else { "before" };
             let call = format!("{script}.{}({operands})", handler.name);
-            sink.told(line, format!("`{script}` is called as it is: it is looked for in what is woven, and in what a `[[library]]` names"));
+            sink.told(line, format!("`{script}` is called as a hook: weave looks for it in the input, and in the files of `[[library]]`"));
             draft.at = Some(point);
             draft.hooks = vec![(key, call)];
         }
@@ -862,7 +862,7 @@ impl Handler<'_> {
                 (None, "field-set") => "value",
                 (None, "new") if ty == "String" => "type",
                 (None, "line") if ty == "int" => "line",
-                _ => return Err(format!("nothing at `{kind}` is what `{name}` takes")),
+                _ => return Err(format!("`{kind}` has no value for `{name}`")),
             };
             operands.push(operand);
         }

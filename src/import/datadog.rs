@@ -146,7 +146,7 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
     if !sink.drafts.is_empty() {
         sink.told(
             1,
-            "the code of the wrappers stays behind: calls are recorded, with --values what they take and return, too",
+            "the wrappers' code is not imported: calls are recorded, with --values also arguments and results",
         );
     }
     Ok(())

@@ -153,7 +153,7 @@ fn finish(name: &str, mut sink: Sink) -> Imported {
         }
     }
     if rules == 0 && sink.notes.iter().all(|note| !note.lost) {
-        sink.lost(1, "nothing here names a method");
+        sink.lost(1, "the file names no method");
     }
     sink.notes.sort_by_key(|note| note.line);
     sink.notes.dedup();

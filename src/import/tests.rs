@@ -531,7 +531,7 @@ import java.sql.Statement;
         r#"    { method = "pay", extends = "com.acme.Bank" },"#,
         r#"at = { call = { type = "com.acme.Bank", method = "pay", params = ["*", ".."] } }"#,
         r#"before = "com.acme.Log.paying(target, arg(0))""#,
-        "stays behind (no operand is a `org.aspectj.lang.JoinPoint`)",
+        "is not imported (no operand is a `org.aspectj.lang.JoinPoint`)",
         "5 lost: a point in a method and the execution of a method are never the same",
         "6 lost: fields, new objects and handlers are not recorded",
     ] {
@@ -598,7 +598,7 @@ import java.io.IOException;
         let place = rest.find(&rule);
         rest = &rest[place.unwrap_or_else(|| panic!("{rule}{told}"))..];
     }
-    assert!(told.contains("nothing at `monitor-exit` is what `time` takes"));
+    assert!(told.contains("`monitor-exit` has no value for `time`"));
 
     let text = r#"<aspectj><aspects><concrete-aspect name="W">
   <before pointcut="set(* a.Order.state) AND args(now) AND target(order)" invokeClass="acme.Log" invokeMethod="set(a.Order order, Object now)"/>

@@ -83,8 +83,8 @@ impl Cache {
         make_folder(dir, trust).map_err(failed)?;
         if trust == Trust::Own && others_can_write(&fs::metadata(dir).map_err(failed)?) {
             return Err(Error::usage(format!(
-                "the cache {} is a folder that another user can write to, and so decide what comes out: name one of your own \
-                 (chmod go-w), or trust all who can with --cache-trust",
+                "another user can write to the cache {}, and so change the output: use a folder of your own (chmod go-w), \
+                 or accept that with --cache-trust",
                 dir.display()
             )));
         }

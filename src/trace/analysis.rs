@@ -529,7 +529,7 @@ fn estimates<'s>(
             let of = switches.iter().filter(|(switch, _)| switch.sample == how);
             let methods = of.fold(0_u64, |sum, (_, methods)| sum.saturating_add(*methods));
             return format!(
-                "{} of the program {} sampled{share}, and no call of them was taken: that none is here does not say that there was none",
+                "{} of the program {} sampled{share}, and none of their calls was recorded; there may have been some",
                 counted(methods, "method"),
                 if methods == 1 { "is" } else { "are" },
             );

@@ -391,7 +391,7 @@ pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Ve
         let more = not_told.saturating_add(later.len().saturating_sub(TOLD) as u64);
         if more > 0 {
             let more = units::count(more);
-            moments.push(format!("and {more} times more"));
+            moments.push(format!("and {more} more times"));
         }
         told.push(format!(
             "switched while it ran; numbers cover only parts of the time: {}",
@@ -694,7 +694,7 @@ mod tests {
             "all that can be switched was off from 1.00 s to 3.00 s, from 4.00 s to 5.00 s, from 20.0 s on, and 2.00 s more in all"
         );
         let told = told(&changes, std::iter::empty()).join("; ");
-        assert!(told.contains("and 9 times more"), "{told}");
+        assert!(told.contains("and 9 more times"), "{told}");
         assert_eq!(told_off(&changes[..1]), None);
         // A length that no such entry has says nothing.
         let short = Chunk::new(5, 0, 0, 0).word(5 << 32 | 8).word(1).word(1);

@@ -60,7 +60,5 @@ pub fn unrecorded(trace: &Trace) -> u64 {
 /// The note about methods that are not recorded but `how`, if only a part of a process is selected.
 pub fn left_out(methods: u64, how: &str) -> String {
     let methods = counted(methods, "method");
-    format!(
-        "{methods} {how}, not recorded, left out: their numbers are known of whole processes only"
-    )
+    format!("{methods} {how}, not recorded, left out: their numbers exist only for whole processes")
 }

@@ -40,7 +40,7 @@ pub struct Exception {
     pub count: u64,
     /// Their messages, with how often: those that differ in numbers alone are one, with `#` for each number.
     pub messages: Vec<(String, u64)>,
-    /// Throws with still other messages.
+    /// Throws with other messages.
     pub further_messages: u64,
     /// How far they got, with how often.
     pub paths: Vec<(Path, u64)>,

@@ -168,7 +168,7 @@ def points_dotnet(score, folder):
         told = run([weave_binary(), "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"]).stderr
         done = run([*dotnet.host("core8"), woven / "app.exe"], check=False, env=ENVIRONMENT)
         lines = [line for line in done.stdout.splitlines() if line.startswith("  line ")]
-        has_told = [f"aspect `{name}` found only points that are left: there is no portable PDB" in told for name in ("lines", "lines that wait")]
+        has_told = [f"aspect `{name}` matched only points that are left unchanged: there is no portable PDB" in told for name in ("lines", "lines that wait")]
         good = done.stdout == expected if how == "embedded" else lines == ["  line False App.Points.Guarded()"] and all(has_told)
         score.check(f"points of lines with symbols {how}", done.returncode == 0 and good, told[-700:] + "".join(line + "\n" for line in lines))
     for at, hook, why in REFUSED_POINTS_OF_DOTNET:

@@ -214,7 +214,7 @@ class Hosts:
         self.score.check(f"{self.name}: all that is not told one by one is counted", not read.problems and read.untold
                          and told + read.untold[0] == number, f"{told} told, {read.untold}; {read.problems[:2]}")
         report = run([weave_binary(), "report", trace]).stdout
-        self.score.check(f"{self.name}: the report has it", f"and {number - 8:,} times more" in report, report[:300])
+        self.score.check(f"{self.name}: the report has it", f"and {number - 8:,} more times" in report, report[:300])
         calls = sum(row["calls"] for row in json.loads(run([weave_binary(), "report", "--json", trace]).stdout)["methods"])
         rows = run([weave_binary(), "export", "--to", "csv", trace, "-o", "-"]).stdout.splitlines()
         chrome = json.loads(run([weave_binary(), "export", "--to", "chrome", trace, "-o", "-"]).stdout)

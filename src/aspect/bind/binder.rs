@@ -957,9 +957,9 @@ impl<'b> Binding<'b> {
         if let Some(place) = asked_for(written) {
             return Err(self.complains(
                 place,
-                "chains in a replacement are not there yet".into(),
+                "`replace` does not take chains yet".into(),
                 "of",
-                Some("let the hook ask for it".into()),
+                Some("read the value in the hook".into()),
             ));
         }
         let call = self.plain_call(written, &mut Keep::default())?;

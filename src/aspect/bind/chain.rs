@@ -458,7 +458,10 @@ impl<'b> Binding<'b> {
         if !is_kept {
             let title = match result {
                 Ty::Void => format!("`{member}` of {} returns nothing", article(&shown)),
-                _ => format!("what `{member}` of {} gives is no value", article(&shown)),
+                _ => format!(
+                    "the result of `{member}` of {} cannot be used as a value",
+                    article(&shown)
+                ),
             };
             return wrong(title, None);
         }
@@ -511,18 +514,12 @@ impl<'b> Binding<'b> {
     ) -> Result<Ty, Misfit> {
         let (title, help) = match (is_private, result) {
             (true, _) => (
-                format!(
-                    "`{member}` of {} gives by `out`, and is private",
-                    article(shown)
-                ),
-                "what asks for private members takes no `out`",
+                format!("`{member}` of {} is private", article(shown)),
+                "private methods cannot be called with `out`",
             ),
             (false, Ty::Prim(Prim::Bool)) => return Ok(given.clone()),
             _ => (
-                format!(
-                    "`{member}` of {} does not say whether it gives something",
-                    article(shown)
-                ),
+                format!("`{member}` of {} does not return a `bool`", article(shown)),
                 "`out` is for methods that return a `bool`",
             ),
         };

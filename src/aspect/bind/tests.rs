@@ -480,7 +480,7 @@ fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
     )
     .unwrap_err();
     assert!(
-        wrong.contains("`end(..)` is of values that are recorded"),
+        wrong.contains("`end(..)` is only for recorded values"),
         "{wrong}"
     );
 }
@@ -751,7 +751,7 @@ fn what_does_not_fit_is_said_at_its_place() {
     );
     assert_eq!(
         exit("enter = \"acme.Sql.Log.base(list)\"", &void),
-        "nothing says that an `app.List` is an `a.Base`"
+        "it is unknown whether an `app.List` is an `a.Base`"
     );
     assert!(bind("[[aspect]]\nenter = \"acme.Sql.Log.base(base)\"", &void).is_ok());
     assert!(bind("[[aspect]]\nenter = \"acme.Sql.Log.base(this?)\"", &void).is_ok());
@@ -1187,12 +1187,12 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
         (
             "enter = \"skip when Acme.Late.Off(method)\"",
             &of_int,
-            "the body of an async method or iterator is left out by `around` alone",
+            "only `around` can skip the body of an async method or iterator",
         ),
         (
             "exception = \"result = Acme.Late.Failed(exception)\"",
             &of_int,
-            "an exception of an async method or iterator does not end in a hook",
+            "a hook cannot end an exception of an async method or iterator",
         ),
         (
             "exit = \"Acme.Late.More(result)\"\nguard = false",
@@ -1334,7 +1334,7 @@ fn calls_that_do_not_fit_are_told_at_the_rule() {
     let virtually = CallHow::Interface;
     assert_eq!(
         wrong("before = \"acme.Sql.Log.all(this)\"", virtually, "()V"),
-        "`this` of the method that calls is not there yet at a call
+        "`this` of the calling method is not supported at calls yet
  --> weave.toml:4:28
   |
 4 | before = \"acme.Sql.Log.all(this)\"
@@ -1365,7 +1365,7 @@ fn calls_that_do_not_fit_are_told_at_the_rule() {
     assert_eq!(first(twice, virtually), "two aspects replace the same call");
     let target = enter("acme.Sql.Log.all(target)").unwrap_err();
     assert!(
-        target.starts_with("`target` is the object whose method is called"),
+        target.starts_with("`target` is only available at calls"),
         "{target}"
     );
 }
@@ -1649,7 +1649,7 @@ fn a_context_goes_with_an_object_and_no_value() {
     ] {
         let aspect = format!("[[aspect]]\ncontext = {{ {context} }}");
         let wrong = bind_call(&aspect, CallHow::Interface, &call).unwrap_err();
-        let told = "a context goes with an object, and this is a value";
+        let told = "this is a value without identity, which carries no context";
         assert!(wrong.contains(told), "{context}: {wrong}");
     }
 }
@@ -1713,7 +1713,7 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
             rules[wrong[0].span.clone()].to_owned(),
         )
     };
-    let value = "a context goes with an object, and this is a value";
+    let value = "this is a value without identity, which carries no context";
     let at = |context: &str| {
         format!("at = {{ call = {{ type = \"App.Queue\" }} }}\ncontext = {{ {context} }}")
     };
@@ -1729,17 +1729,17 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
         assert_eq!(found, (value.to_owned(), place.to_owned()), "{context}");
     }
     let found = told(&at("take = \"result\""), &item, &task);
-    let wanted = "a context goes with an object, and this is a task that gives it later";
+    let wanted = "the context would go with this task, not with the object that it gives later";
     assert_eq!(found, (wanted.to_owned(), "result".to_owned()));
     let rule =
         "match = { type = \"App.Queue\", method = \"Later\" }\ncontext = { take = \"arg(0)\" }";
     let found = told(rule, &item, &task);
-    let wanted = "an async method or iterator takes a context with a span of its own";
+    let wanted = "an async method or iterator takes a context only with `span`";
     assert_eq!(found, (wanted.to_owned(), "arg(0)".to_owned()));
     let rule = "match = { type = \"App.Queue\", method = \"Later\" }\nspan = \"consumer\"\n\
                 context = { extract = \"result.Header(name)\", link = true }";
     let found = told(rule, &item, &task);
-    let wanted = "what a task gives later brings no link";
+    let wanted = "the result of a task cannot bring a link";
     assert_eq!(found, (wanted.to_owned(), "result.Header(name)".to_owned()));
 }
 
@@ -1776,7 +1776,7 @@ fn what_comes_in_at_the_end_is_a_link_of_what_the_method_returns() {
     );
     assert_eq!(
         wrong("exception.header(name)", true, request),
-        "what comes in is known when the method begins or returns"
+        "`extract` reads values of the method's begin, or of its return"
     );
 }
 
@@ -1908,15 +1908,15 @@ fn a_body_that_no_hook_can_stand_for_is_an_error_at_the_rule() {
     );
     assert_eq!(
         wrong("acme.Sql.Log.begin(state, method)"),
-        "`state` has no value at around"
+        "`state` is not available in `around`"
     );
     assert_eq!(
         wrong("acme.Sql.Log.begin(this.a(), method)"),
-        "chains in `around` are not there yet"
+        "`around` does not take chains yet"
     );
     assert_eq!(
         first(enter("acme.Sql.Log.retry(proceed, 3)").unwrap_err()),
-        "`proceed` runs the body, for `around` alone"
+        "`proceed` is only available in `around`"
     );
     let named = |name: &str, method: &Signature| {
         let aspect = "[[aspect]]\naround = \"acme.Sql.Log.retry(proceed, 3)\"";
@@ -1924,11 +1924,11 @@ fn a_body_that_no_hook_can_stand_for_is_an_error_at_the_rule() {
     };
     assert_eq!(
         named("<init>", &query()),
-        "a constructor cannot be left out"
+        "a constructor cannot have `around`"
     );
     assert_eq!(
         named("<clinit>", &query()),
-        "a static initialiser cannot be left out"
+        "a static initialiser cannot have `around`"
     );
     assert_eq!(named("old", &query()), "it is old");
     let words =
@@ -1936,7 +1936,7 @@ fn a_body_that_no_hook_can_stand_for_is_an_error_at_the_rule() {
     assert!(around("acme.Sql.Log.retry(proceed, 3)", &words(126)).is_ok());
     assert_eq!(
         named("wide", &words(127)),
-        "nothing keeps more than 253 words of arguments for `proceed`"
+        "`proceed` keeps at most 253 words of arguments"
     );
     // Where the rule says so, it passes over them.
     for (name, method) in [("<init>", query()), ("old", query()), ("wide", words(127))] {
@@ -2255,9 +2255,13 @@ fn what_a_point_has_not_is_an_error_with_its_place() {
         (
             "duration",
             false,
-            "there is no `duration` at points but calls",
+            "`duration` is not available at points other than calls",
         ),
-        ("id", false, "there is no `id` at points but calls"),
+        (
+            "id",
+            false,
+            "`id` is not available at points other than calls",
+        ),
     ] {
         let (said, caret) = told(hook, is_static);
         assert_eq!(said, title);

@@ -628,7 +628,7 @@ impl<'t> Reader<'t> {
             true => Err(wrong(
                 self.here(self.at..self.at + 1),
                 "values are in each other 16 deep at most",
-                "a static method of one's own can do more",
+                "a static method of your own can do more",
             )),
             false => Ok(()),
         }
@@ -912,7 +912,7 @@ impl<'t> Reader<'t> {
                 return Err(wrong(
                     start..self.at,
                     "a chain has 16 links at most",
-                    "a static method of one's own can do more",
+                    "a static method of your own can do more",
                 ));
             }
         }

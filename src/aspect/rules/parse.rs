@@ -867,25 +867,22 @@ impl<'t> Parser<'t> {
                 (Word::Result, "exit" | "exception") => return,
                 (Word::Result, _) => (
                     "`result` has no value at enter",
-                    "`return acme.Cache.get(key) unless null` leaves the body out",
+                    "`return acme.Cache.get(key) unless null` skips the body",
                 ),
                 (_, "enter") => return,
-                _ => (
-                    "an argument gets another value at enter alone",
-                    "the body has run",
-                ),
+                _ => ("only `enter` can change an argument", "the body has run"),
             },
             (Changes::Throw(_), "exception") => return,
             (Changes::Throw(_), _) => (
-                "`throw` puts another exception instead of one: at exception alone",
-                "a hook throws by itself with `guard = false`",
+                "only `exception` can replace an exception",
+                "with `guard = false` a hook itself can throw",
             ),
             (_, "enter") => return,
             (Changes::Return(_), _) => (
-                "the body is left out at enter alone",
+                "only `enter` can skip the body",
                 "`result = ..` changes what the method returns",
             ),
-            (Changes::Skip(_), _) => ("the body is left out at enter alone", "the body has run"),
+            (Changes::Skip(_), _) => ("only `enter` can skip the body", "the body has run"),
         };
         let label = format!("in `{key}`");
         self.report_help(hook.changes.clone(), title, label, help);

@@ -379,14 +379,8 @@ fn a_level_is_of_whole_calls() {
             "mode = \"auto\"\nadvice = \"enter\"",
             "a call that is switched is recorded whole or not at all",
         ),
-        (
-            "slower-than = \"1ms\"",
-            "the aspect says what is recorded: `mode`",
-        ),
-        (
-            "overhead = \"5%\"",
-            "`overhead` is about calls of which the program itself decides",
-        ),
+        ("slower-than = \"1ms\"", "the aspect has another `mode`"),
+        ("overhead = \"5%\"", "`overhead` needs `mode = \"auto\"`"),
         (
             "mode = \"auto\"\nslower-than = \"17s\"",
             "expected a time from 1us to 16s",
@@ -489,13 +483,13 @@ fn what_is_sampled_are_recorded_calls() {
                 "version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\nmode = \"{mode}\"\nsample = \"1/10\"\n"
             ))
             .trim(),
-            "counts and sums are of all calls\n \
+            "`sample` is only for recorded calls\n \
              --> weave.toml:5:1\n  \
              |\n\
              5 | sample = \"1/10\"\n  \
-             | ^^^^^^ the aspect has them: `mode`\n  \
+             | ^^^^^^ the aspect has another `mode`\n  \
              |\n  \
-             = help: leave out `sample`, or `mode`: they cost less than records"
+             = help: leave out `sample`, or `mode`: counts and sums cover all calls, and cost less than records"
         );
     }
 }
@@ -1422,7 +1416,7 @@ error: values belong to calls that are recorded
    |
    = help: leave out `record`, or `mode`
 
-error: `mode` is about the hook library
+error: `mode` does not apply to Android's trace
   --> weave.toml:20:1
    |
 20 | mode = "count"
@@ -1671,7 +1665,7 @@ fn bad_aspects_of_calls() {
         first(&format!(
             "{at}\nbefore = \"a.B.c()\"\nreplace = \"a.B.c()\""
         )),
-        "what is replaced has neither `before` nor `after`"
+        "`replace` excludes `before` and `after`"
     );
     assert_eq!(
         first(&format!("{at}\nreplace = \"a.B.c()\"\nguard = false")),
@@ -1713,7 +1707,7 @@ fn hooks_change_only_what_there_is_when_they_run() {
     };
     assert_eq!(
         first("exit = \"arg(0) = a.B.c()\""),
-        "an argument gets another value at enter alone"
+        "only `enter` can change an argument"
     );
     assert_eq!(
         first("enter = \"result = a.B.c()\""),
@@ -1721,15 +1715,15 @@ fn hooks_change_only_what_there_is_when_they_run() {
     );
     assert_eq!(
         first("exit = \"throw a.B.c()\""),
-        "`throw` puts another exception instead of one: at exception alone"
+        "only `exception` can replace an exception"
     );
     assert_eq!(
         first("exit = \"return a.B.c() unless null\""),
-        "the body is left out at enter alone"
+        "only `enter` can skip the body"
     );
     assert_eq!(
         first("exception = \"skip when a.B.c()\""),
-        "the body is left out at enter alone"
+        "only `enter` can skip the body"
     );
     assert_eq!(
         first("exception = [\"result = a.B.c()\", \"a.B.d()\"]"),
@@ -1896,15 +1890,15 @@ context = { take = "arg(0)", link = "yes" }
       |
       = help: `extract = "arg(0).getHeader(name)"`, or `take = "arg(0)"`
 
-    error: a context that is taken at a call goes on after it, and is no link
+    error: a context that is taken at a call cannot be a link
       --> weave.toml:14:30
        |
     14 | context = { take = "result", link = true }
        |                              ^^^^ `link` means nothing here
        |
-       = help: a rule for a method (`match`) takes what its span links to
+       = help: use `take` in a rule for a method (`match`)
 
-    error: links are of spans, and the aspect has none
+    error: only a span can have links, and the aspect has none
       --> weave.toml:19:30
        |
     19 | context = { take = "arg(0)", link = true }
@@ -1916,15 +1910,15 @@ context = { take = "arg(0)", link = "yes" }
       --> weave.toml:25:21
        |
     25 | context = { take = "arg(0)", extract = "arg(0).header(name)" }
-       |                     ^^^^^^ `extract` says it already
+       |                     ^^^^^^ `extract` names it already
        |
        = help: with `link = true` both are links
 
-    error: what takes a context has no other hooks around the method
+    error: an aspect that takes a context has no other hooks around the method
       --> weave.toml:31:21
        |
     31 | context = { take = "arg(0)" }
-       |                     ^^^^^^ leave them to another aspect
+       |                     ^^^^^^ put them into another aspect
 
     error: `link` is true or false
       --> weave.toml:37:37

@@ -146,7 +146,7 @@ impl View<'_> {
         match names.is_empty() {
             true => writeln!(
                 out,
-                "no call looked at has values: rules ask for them with `record`"
+                "no selected call has values: rules record them with `record`"
             ),
             false => {
                 let names: Vec<String> = names.iter().map(|name| printable(name)).collect();

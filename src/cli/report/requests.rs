@@ -52,7 +52,7 @@ pub(super) fn write(
     if rows.is_empty() {
         return writeln!(
             out,
-            "no requests: rules say what is one (`span = \"server\"`, `root = true`)"
+            "no requests: rules say which calls are requests (`span = \"server\"`, `root = true`)"
         );
     }
     let has_ids = rows.iter().any(|(_, row)| row.slowest.is_some());
@@ -84,7 +84,7 @@ pub(super) fn write(
         if let Some(repeated) = &row.repeated {
             writeln!(
                 out,
-                "{name} asks for the same {} times in one request: {}",
+                "{name} sends the same text {} times in one request: {}",
                 repeated.times,
                 printable(&repeated.text)
             )?;

@@ -48,7 +48,7 @@ impl View<'_> {
                 n => format!(" and {n} more"),
             };
             match named.is_empty() {
-                true => writeln!(out, "  note: no method that was called is to be excluded")?,
+                true => writeln!(out, "  note: no method that was called is excluded")?,
                 false => writeln!(
                     out,
                     "  note: the time in {} does not count: {}{further}",
@@ -250,16 +250,16 @@ impl View<'_> {
         if self.args.by.is_some() || !self.args.conditions.is_empty() {
             match &self.args.by {
                 Some(name) => {
-                    writeln!(out, "\nno call looked at has a value `{}`", printable(name))?
+                    writeln!(out, "\nno selected call has a value `{}`", printable(name))?
                 }
-                None => writeln!(out, "\nno call looked at fits --where")?,
+                None => writeln!(out, "\nno selected call fits --where")?,
             }
             return self.known_values(out);
         }
         match &self.args.filter {
             Some(p) if !self.analysis.stats.is_empty() => writeln!(
                 out,
-                "\nno method of the calls looked at fits --filter {}",
+                "\nno method of the selected calls fits --filter {}",
                 printable(p)
             ),
             _ if self.args.min_calls > 1 => writeln!(
@@ -449,14 +449,14 @@ impl View<'_> {
                 let further = further + e.further_messages;
                 if further > 0 {
                     let throws = counted(further, "throw");
-                    writeln!(out, "{indent}  {throws} with still other messages")?;
+                    writeln!(out, "{indent}  {throws} with other messages")?;
                 }
             }
         }
         rest(out, wanted.len() - shown, "kind")?;
         if analysis.further_exceptions > 0 {
             let n = counted(analysis.further_exceptions, "throw");
-            writeln!(out, "{n} of still other exceptions are not listed")?;
+            writeln!(out, "{n} of other exceptions are not listed")?;
         }
         Ok(())
     }

@@ -885,7 +885,7 @@ fn single_calls_that_fit() {
     );
     let text = shop_shown("--calls --where nothing=*");
     assert!(
-        text.ends_with("no call looked at has values: rules ask for them with `record`\n"),
+        text.ends_with("no selected call has values: rules record them with `record`\n"),
         "{text}"
     );
 }
@@ -922,7 +922,7 @@ fn a_row_for_each_value() {
     );
     let text = valued_shown("--by nothing");
     assert!(
-        text.contains("no call looked at has a value `nothing`"),
+        text.contains("no selected call has a value `nothing`"),
         "{text}"
     );
 }
@@ -1009,7 +1009,7 @@ fn what_waits_does_not_count_if_it_is_not_to() {
     assert!(text.contains(" 75.0% "), "{text}");
     let text = shown(&[("a.wtrace", trace.clone())], "--exclude nothing.*");
     assert!(
-        text.contains("no method that was called is to be excluded"),
+        text.contains("no method that was called is excluded"),
         "{text}"
     );
 }

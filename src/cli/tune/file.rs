@@ -108,7 +108,7 @@ pub fn merge(
     let lines = [text.matches('\n').count(), text.matches("\r\n").count()];
     if lines[1] > 0 && lines[1] < lines[0] {
         return Err(Error::usage(format!(
-            "{source}: some lines end with CR LF, some with LF, and all would be made alike; do that first"
+            "{source}: some lines end with CR LF, some with LF, and weave would make all alike; convert the file first"
         )));
     }
     if lines[1] > 0 {
@@ -136,7 +136,7 @@ fn put_instead(
     let refused = |what: &str| Error::usage(format!("{source}: {what}"));
     let Some(Item::ArrayOfTables(tables)) = document.get_mut("aspect") else {
         return Err(refused(
-            "write aspects as `[[aspect]]`, to which one can be added",
+            "write aspects as `[[aspect]]`, so that one can be added",
         ));
     };
     let is =

@@ -1094,14 +1094,14 @@
         if (e.messages.length > 1) {
           for (const m of e.messages.slice(0, 10)) list.append(make('li', {}, `${count(m.count)} × ${m.message || '(no message)'}`));
           const further = e.messages.slice(10).reduce((sum, m) => sum + m.count, 0);
-          if (further) list.append(make('li', {}, `${count(further)} × still other messages`));
+          if (further) list.append(make('li', {}, `${count(further)} × other messages`));
         }
         return make('div', { className: 'exception' }, make('h3', {}, make('span', { className: 'bad', textContent: count(e.count) + ' × ' }), e.type + (e.messages.length === 1 && e.message ? ': ' + e.message : '')), list);
       }));
       if (kept.length) node.prepend(make('p', { className: 'word', textContent: `${count(kept.reduce((sum, e) => sum + e.count, 0))} throws, by type and place` }));
       if (!kept.length) node.append(make('p', { className: 'word', textContent: meta.exceptions.length ? 'No exception fits.' : meta.aggregated_errors ? 'No exception was recorded.' : 'No exceptions left a woven method.' }));
       if (meta.aggregated_errors) node.append(make('p', { className: 'word', textContent: `${count(meta.aggregated_errors)} summed-up calls ended by an exception; sums do not keep which one.` }));
-      if (meta.unlisted_exceptions) node.append(make('p', { className: 'word', textContent: `${count(meta.unlisted_exceptions)} throws of still other exceptions are not listed` }));
+      if (meta.unlisted_exceptions) node.append(make('p', { className: 'word', textContent: `${count(meta.unlisted_exceptions)} throws of other exceptions are not listed` }));
       $('found').textContent = term ? `${count(kept.length)} of ${count(meta.exceptions.length)}` : '';
     };
     return { title: 'Exceptions', node, draw: fill };

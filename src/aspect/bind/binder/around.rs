@@ -27,9 +27,9 @@ impl Binding<'_> {
         if let Some(place) = asked_for(written) {
             return Err(self.complains(
                 place,
-                "chains in `around` are not there yet".into(),
+                "`around` does not take chains yet".into(),
                 "of",
-                Some("let the hook ask for it".into()),
+                Some("read the value in the hook".into()),
             ));
         }
         let mut call = self.plain_call(written, &mut Keep::default())?;
@@ -57,26 +57,24 @@ impl Binding<'_> {
         let help = |text: &str| Some(text.to_owned());
         match subject.name {
             "<init>" | ".ctor" => Some((
-                "a constructor cannot be left out".into(),
-                help(
-                    "`kind = \"method\"` matches no constructors, and `proceed?` passes over them",
-                ),
+                "a constructor cannot have `around`".into(),
+                help("`kind = \"method\"` matches no constructors, and `proceed?` skips them"),
             )),
             "<clinit>" | ".cctor" => Some((
-                "a static initialiser cannot be left out".into(),
-                help("leave it out with `exclude`, or by `proceed?`"),
+                "a static initialiser cannot have `around`".into(),
+                help("exclude it with `exclude`, or by `proceed?`"),
             )),
             _ if subject.is_async && self.binder.target.language() == Language::Java => Some((
-                "a method that ends later is not run by `proceed` yet".into(),
-                help("leave it out with `exclude`, or by `proceed?`"),
+                "`proceed` cannot run a method that ends after it returns yet".into(),
+                help("exclude it with `exclude`, or by `proceed?`"),
             )),
             _ if words > MOST_KEPT && self.binder.target.language() == Language::Java => Some((
-                format!("nothing keeps more than {MOST_KEPT} words of arguments for `proceed`"),
-                help("leave it out with `exclude`, or by `proceed?`"),
+                format!("`proceed` keeps at most {MOST_KEPT} words of arguments"),
+                help("exclude it with `exclude`, or by `proceed?`"),
             )),
             _ => {
                 let title = subject.keeps_body?.to_owned();
-                Some((title, help("leave it out with `exclude`, or by `proceed?`")))
+                Some((title, help("exclude it with `exclude`, or by `proceed?`")))
             }
         }
     }

@@ -79,7 +79,7 @@ impl Binding<'_> {
         let is_constructor = matches!(self.subject.name, "<init>" | ".ctor");
         match &written.call.changes {
             Changes::Return(_) | Changes::Skip(_) if is_constructor => refused(
-                "a constructor cannot be left out",
+                "the body of a constructor cannot be skipped",
                 "the constructor",
                 "`kind = \"method\"` matches no constructors",
             ),
@@ -91,7 +91,7 @@ impl Binding<'_> {
                         false => refused(
                             "a method without a result has no `result`",
                             "in",
-                            "`result? = ..` passes over these methods",
+                            "`result? = ..` skips these methods",
                         ),
                     };
                 }
@@ -105,10 +105,7 @@ impl Binding<'_> {
                 }
                 let (dest, old) = match self.when {
                     When::Exit => (Dest::Result, (Source::Result, result.clone())),
-                    _ => (
-                        Dest::Ends { exits },
-                        (Source::Exception, self.throwable()),
-                    ),
+                    _ => (Dest::Ends { exits }, (Source::Exception, self.throwable())),
                 };
                 let to = result.clone();
                 Ok(Some(Target::Value { dest, to, old }))
@@ -120,9 +117,11 @@ impl Binding<'_> {
                 if let Some(what) = self.unchangeable(&value.ty) {
                     return match operand.optional {
                         true => Ok(None),
-                        false => {
-                            refused(&what, "it is one in", "change what it points to in the hook")
-                        }
+                        false => refused(
+                            &what,
+                            "it is one in",
+                            "change what it points to in the hook",
+                        ),
                     };
                 }
                 let Source::Arg(n) = value.source else {
@@ -143,13 +142,16 @@ impl Binding<'_> {
                 Ty::Void => refused(
                     "a method without a result returns nothing",
                     "for",
-                    "`skip when ..` leaves its body out",
+                    "`skip when ..` skips its body",
                 ),
                 ty if !ty.is_reference() => Err(self.complains(
                     place(),
                     format!("{} is never null", article(&self.shown_type(ty))),
                     "which is returned by",
-                    Some("`skip when ..` leaves the body out, and `result = ..` says what is returned".into()),
+                    Some(
+                        "`skip when ..` skips the body, and `result = ..` gives another result"
+                            .into(),
+                    ),
                 )),
                 _ => Ok(Some(Target::Body(Dest::ReturnUnlessNull { exits }))),
             },

@@ -17,7 +17,7 @@ impl<'b> Binding<'b> {
                 "for",
                 Some(match self.binder.hierarchy.nearest(&call.ty) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
+                    None => "weave looks for hooks in the files of `[[library]]`, in the input and in --reference; android takes a dex file \
                      (`d8 --output .. hooks.jar`)".into(),
                 }),
             ));
@@ -372,14 +372,14 @@ impl<'b> Binding<'b> {
                     Meant::Value(value) if self.is_missing(&value.ty) => {
                         "nothing says whether it is a ref struct: name its assembly with --reference".into()
                     }
-                    _ => format!("take it as what it is: {help}"),
+                    _ => format!("use its own type in the hook: {help}"),
                 };
                 self.complains(place, title, "in", Some(help))
             }
             Why::Unknown => self.complains(
                 place,
                 format!(
-                    "nothing says that {} is {}",
+                    "it is unknown whether {} is {}",
                     article(&types[at]),
                     article(&self.shown_type(parameter))
                 ),

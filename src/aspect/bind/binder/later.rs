@@ -55,7 +55,7 @@ impl<'b> Binding<'b> {
         let hook = hooks.chain(around).next()?;
         Some(self.left_out(
             &hook.name,
-            "own hooks of a method that ends after it has returned are not there yet",
+            "a method that ends after it returns cannot have own hooks yet",
             "for the suspend function",
         ))
     }
@@ -68,9 +68,9 @@ impl<'b> Binding<'b> {
         if let Some(hook) = own.enter.iter().find(leaves_out) {
             return Some(self.complains(
                 hook.changes.clone(),
-                "the body of an async method or iterator is left out by `around` alone".into(),
+                "only `around` can skip the body of an async method or iterator".into(),
                 "for",
-                Some("a hook `around` that does not call `proceed`".into()),
+                Some("use a hook `around` that does not call `proceed`".into()),
             ));
         }
         let at_end = own.exit.iter().chain(&own.exception).next()?;
@@ -79,7 +79,7 @@ impl<'b> Binding<'b> {
                 at_end.name.clone(),
                 "a hook at the end of an async method or iterator cannot surround an `around`".into(),
                 "for",
-                Some("write the aspect behind that with `around`, or let that hook await the task".into()),
+                Some("move the aspect behind the one with `around`, or let that hook await the task".into()),
             ));
         }
         if !own.guard {
@@ -94,9 +94,9 @@ impl<'b> Binding<'b> {
         let hook = own.exception.iter().find(ends)?;
         Some(self.complains(
             hook.changes.clone(),
-            "an exception of an async method or iterator does not end in a hook".into(),
+            "a hook cannot end an exception of an async method or iterator".into(),
             "for",
-            Some("`throw ..` puts another one in its place; a hook `around` can await and catch it".into()),
+            Some("`throw ..` replaces it; a hook `around` can await and catch it".into()),
         ))
     }
 }

@@ -22,7 +22,7 @@ impl Binding<'_> {
                 };
                 Err(self.complains(
                     place.clone(),
-                    format!("`{word}` of the method that calls is not there yet at a call"),
+                    format!("`{word}` of the calling method is not supported at calls yet"),
                     "of",
                     Some(
                         "at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`, `caller`, `line`".into(),
@@ -57,7 +57,7 @@ impl Binding<'_> {
             }
             Word::End(_) => Err(self.complains(
                 place.clone(),
-                "`end(..)` is of values that are recorded".into(),
+                "`end(..)` is only for recorded values".into(),
                 "for",
                 Some("a hook at `exit` reads values when the method ends".into()),
             )),
@@ -96,8 +96,8 @@ impl Binding<'_> {
         match this {
             _ if is_target && !self.subject.is_call => Err(self.complains(
                 place.clone(),
-                "`target` is the object whose method is called".into(),
-                "there is no call, but the method",
+                "`target` is only available at calls".into(),
+                "this rule is for the method",
                 Some("the method's own object is `this`; calls are named with `at`".into()),
             )),
             Some(ty) if is_target => given(Source::Arg(0), ty.clone()),
@@ -142,7 +142,7 @@ impl Binding<'_> {
                 if !parameters.is_empty() && parameters.iter().all(|p| p.name.is_none()) {
                     return self.absent(
                         asked,
-                        format!("nothing names the parameter `{name}`"),
+                        format!("parameters have no names here, so `{name}` is unknown"),
                         "in",
                         Some(
                             "compile with debug information (javac -g or -parameters), or write `arg(n)`",
@@ -162,9 +162,9 @@ impl Binding<'_> {
             // `args..` stands for several operands.
             _ => Err(self.complains(
                 place.clone(),
-                "`args..` is no value".into(),
+                "`args..` is not one value".into(),
                 "in",
-                Some("`args` is an array of them".into()),
+                Some("`args` is an array of all arguments".into()),
             )),
         }
     }
@@ -192,7 +192,7 @@ impl Binding<'_> {
             (Word::Proceed, When::Around) => Ok(Meant::Proceed),
             (Word::Proceed, _) => Err(self.complains(
                 place.clone(),
-                "`proceed` runs the body, for `around` alone".into(),
+                "`proceed` is only available in `around`".into(),
                 "for",
                 Some("`around = \"acme.Retry.run(proceed, 3)\"`".into()),
             )),
@@ -200,9 +200,9 @@ impl Binding<'_> {
             (Word::Duration, _) => given(Source::Duration, Ty::Prim(Prim::I64)),
             (_, When::Around) => self.absent(
                 asked,
-                "`state` has no value at around",
+                "`state` is not available in `around`",
                 "for",
-                Some("a hook around the body can keep what it needs in variables"),
+                Some("keep values in variables of the hook"),
             ),
             // The error about the enter hook says enough.
             _ if self.enter_failed => Ok(Meant::Nothing),

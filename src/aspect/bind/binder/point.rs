@@ -60,7 +60,7 @@ impl AtPoint<'_> {
             _ => "in front of",
         };
         let has_none = |word: &str| format!("`{word}` has no value {side} a point of `{point}`");
-        let never = |word: &str| format!("there is no `{word}` at points but calls");
+        let never = |word: &str| format!("`{word}` is not available at points other than calls");
         let args_help = match kind {
             PointKind::FieldGet => "there are `target`, `field`, and behind it `result`",
             PointKind::FieldSet => "there are `target`, `value`, `field`",

@@ -56,12 +56,15 @@ impl Binding<'_> {
             ty.is_some_and(|ty| self.binder.is_followed(ty))
         };
         if let Some(task) = own.taken().filter(is_later) {
-            return Some(self.complains(
-                task.span.clone(),
-                "a context goes with an object, and this is a task that gives it later".into(),
-                "of",
-                Some("a rule for the method that gets the object: `take = \"arg(0)\"`".into()),
-            ));
+            return Some(
+                self.complains(
+                    task.span.clone(),
+                    "the context would go with this task, not with the object that it gives later"
+                        .into(),
+                    "of",
+                    Some("a rule for the method that gets the object: `take = \"arg(0)\"`".into()),
+                ),
+            );
         }
         let is_value = |record: &&OwnRecord| match &record.value {
             Recorded::Text(_) => true,
@@ -71,7 +74,7 @@ impl Binding<'_> {
         let value = value.into_iter().find(is_value)?;
         Some(self.complains(
             value.span.clone(),
-            "a context goes with an object, and this is a value".into(),
+            "this is a value without identity, which carries no context".into(),
             "of",
             Some("name the object that goes through the queue".into()),
         ))
@@ -101,7 +104,7 @@ impl Binding<'_> {
     fn takes_in_pieces(&self, taken: &OwnRecord) -> Misfit {
         self.complains(
             taken.span.clone(),
-            "an async method or iterator takes a context with a span of its own".into(),
+            "an async method or iterator takes a context only with `span`".into(),
             "for",
             Some("`span = \"consumer\"`; or take it at a call that it makes (`at`)".into()),
         )

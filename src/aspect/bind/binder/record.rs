@@ -42,7 +42,7 @@ impl<'b> Binding<'b> {
                     record.span.clone(),
                     "`result` and `exception` never have values together".into(),
                     "in",
-                    Some("two values of two names are two records".into()),
+                    Some("record two values with two names".into()),
                 ));
             }
         };

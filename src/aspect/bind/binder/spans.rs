@@ -282,12 +282,12 @@ impl<'b> Binding<'b> {
             )
         } else if follows || self.subject.is_async && is_dotnet {
             (
-                "what a task gives later brings no link",
+                "the result of a task cannot bring a link",
                 "a rule for the method that gets it: `extract = \"arg(0)..\"`",
             )
         } else if moments.any(|moment| !matches!(moment, Moment::Start | Moment::Exit)) {
             (
-                "what comes in is known when the method begins or returns",
+                "`extract` reads values of the method's begin, or of its return",
                 "`arg(0)` or `result`",
             )
         } else {

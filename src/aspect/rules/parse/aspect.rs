@@ -171,7 +171,7 @@ const EXCLUSIONS: [Exclusion; 28] = [
         keys: &["mode"],
         shown: Shown::Key,
         is_excluded: |keys, _, _| keys.hooks == Advice::SECTION,
-        title: "`mode` is about the hook library",
+        title: "`mode` does not apply to Android's trace",
         label: "leave out `mode`, or `hooks`",
         help: "",
     },
@@ -211,17 +211,17 @@ const EXCLUSIONS: [Exclusion; 28] = [
         keys: &["slower-than", "overhead"],
         shown: Shown::Key,
         is_excluded: |keys, _, _| !keys.is_auto,
-        title: "`{key}` is about calls of which the program itself decides how much it records",
-        label: "the aspect says what is recorded: `mode`",
+        title: "`{key}` needs `mode = \"auto\"`",
+        label: "the aspect has another `mode`",
         help: "`mode = \"auto\"`",
     },
     Exclusion {
         keys: &["sample"],
         shown: Shown::Key,
         is_excluded: |keys, _, _| keys.is_auto || keys.mode != Advice::ALL,
-        title: "counts and sums are of all calls",
-        label: "the aspect has them: `mode`",
-        help: "leave out `sample`, or `mode`: they cost less than records",
+        title: "`sample` is only for recorded calls",
+        label: "the aspect has another `mode`",
+        help: "leave out `sample`, or `mode`: counts and sums cover all calls, and cost less than records",
     },
     Exclusion {
         keys: &["limit"],
@@ -286,9 +286,9 @@ const EXCLUSIONS: [Exclusion; 28] = [
         is_excluded: |keys, key, _| {
             keys.is_at() && keys.has("replace") && (key == "before" || !keys.has("before"))
         },
-        title: "what is replaced has neither `before` nor `after`",
+        title: "`replace` excludes `before` and `after`",
         label: "leave it out, or `replace`",
-        help: "an aspect of its own can have them",
+        help: "put them into another aspect",
     },
     Exclusion {
         keys: &["guard"],
@@ -320,7 +320,7 @@ const EXCLUSIONS: [Exclusion; 28] = [
         is_excluded: |keys, _, _| keys.is_at(),
         title: "recorded calls (`at`) cannot be switched",
         label: "leave out `level`",
-        help: "methods are: an aspect that matches what is called can have a level",
+        help: "an aspect that matches the called method can have a level",
     },
     Exclusion {
         keys: &["sample"],
@@ -328,7 +328,7 @@ const EXCLUSIONS: [Exclusion; 28] = [
         is_excluded: |keys, _, _| keys.is_at(),
         title: "recorded calls (`at`) cannot be sampled",
         label: "leave out `sample`",
-        help: "methods are: an aspect that matches what is called can sample its calls",
+        help: "an aspect that matches the called method can sample its calls",
     },
     Exclusion {
         keys: &["completion"],
@@ -344,7 +344,7 @@ const EXCLUSIONS: [Exclusion; 28] = [
         is_excluded: |keys, _, _| !keys.is_at() && keys.spans.is_none(),
         title: "`completion` is about spans, and about recorded calls (`at`)",
         label: "the aspect has neither `span` nor `at`",
-        help: "leave it out: of whole methods, async ones alone are followed",
+        help: "leave it out: async methods always end when they are complete",
     },
     Exclusion {
         keys: &["before", "after", "replace"],
@@ -370,7 +370,7 @@ const EXCLUSIONS: [Exclusion; 28] = [
         keys: &["guard"],
         shown: Shown::Key,
         is_excluded: |keys, _, _| !keys.is_at() && keys.own.is_empty(),
-        title: "`guard` is about hooks of one's own",
+        title: "`guard` is about own hooks",
         label: "the aspect has none: `enter`, `exit` or `exception`",
         help: "",
     },
@@ -389,7 +389,7 @@ const EXCLUSIONS: [Exclusion; 28] = [
             switches_part(keys, key, advice) && advice.only(Advice::LIBRARY) == Advice::default()
         },
         title: "`{key}` is about what goes into the trace",
-        label: "nothing of this aspect does: leave it out",
+        label: "this aspect records nothing: leave it out",
         help: "",
     },
     Exclusion {

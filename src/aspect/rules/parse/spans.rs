@@ -364,11 +364,11 @@ impl<'t> Parser<'t> {
                     "`extract = \"arg(0).getHeader(name)\"`, or `take = \"arg(0)\"`",
                 ),
                 (None, Some(_)) if is_call => (
-                    "a context that is taken at a call goes on after it, and is no link",
-                    "a rule for a method (`match`) takes what its span links to",
+                    "a context that is taken at a call cannot be a link",
+                    "use `take` in a rule for a method (`match`)",
                 ),
                 _ if !is_span => (
-                    "links are of spans, and the aspect has none",
+                    "only a span can have links, and the aspect has none",
                     "`span = \"consumer\"`",
                 ),
                 _ => ("", ""),
@@ -384,7 +384,7 @@ impl<'t> Parser<'t> {
             self.report_help(
                 take.span.clone(),
                 "a span has one parent",
-                "`extract` says it already",
+                "`extract` names it already",
                 "with `link = true` both are links",
             );
         }
@@ -392,8 +392,8 @@ impl<'t> Parser<'t> {
         if !is_call && !is_span && has_own {
             self.report(
                 take.span.clone(),
-                "what takes a context has no other hooks around the method",
-                "leave them to another aspect",
+                "an aspect that takes a context has no other hooks around the method",
+                "put them into another aspect",
             );
         }
     }
