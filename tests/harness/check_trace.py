@@ -335,25 +335,43 @@ def segments_of(thread, segment, clock, words):
     yield thread, segment, (clock, words[begin:at])
 
 
+class Frame:
+    """An open call of a thread."""
+
+    __slots__ = ("method", "begun", "inner", "values", "call", "piece")
+
+    def __init__(self, method, begun, values):
+        self.method, self.begun, self.values = method, begun, values
+        self.inner = 0  # what was spent in calls that it made
+        # Of a piece of a logical call: that call, and the piece's number.
+        self.call, self.piece = None, 0
+
+
 def read_thread(trace, thread, segments):
     """Pairs the records of one thread."""
     numbers = sorted(segments)
     if numbers != list(range(len(numbers))):
         trace.problems.append(f"thread {thread}: segments {numbers[:20]}, not all from 0")
-    # Of each open call its id, and its number and its begin if it is a piece of a logical call.
-    stack, pending, logical, stays, ended = [], None, None, None, False
-    # Of each open call when it began and what was spent in calls that it made; and how many of a method are open.
-    times, open_calls = [], Counter()
-    calls, exits, errors = trace.calls, trace.exits, trace.errors
-    # Values by method, and whether they are of the end; and those of the calls on the stack.
-    waiting, values = defaultdict(dict), []
+    # The open calls, and how many of a method there are.
+    stack, open_calls = [], Counter()
+    pending, logical, stays, ended = None, None, None, False
+    calls, exits, errors, own, total = trace.calls, trace.exits, trace.errors, trace.own, trace.total
+    # Values by method, and whether they are of the end.
+    waiting = defaultdict(dict)
     # What the next call stands for, where it is an outermost sampled one or a piece of a sampled one; of each of these that is open how many
     # calls were when it began, and what is in it: a Counter, or the logical call.
     weight, trees = None, []
 
-    def leaves(method):
-        """A call of the method ends: its values are known."""
-        of_call = values.pop()
+    def logical_call(number, method):
+        """What is known of a logical call."""
+        one = trace.logical.get(number)
+        if one is None:
+            one = trace.logical[number] = Call(method)
+        return one
+
+    def leaves(frame):
+        """A call ends: its values are known."""
+        method, of_call = frame.method, frame.values
         if waiting:
             of_call = of_call | waiting.pop((method, True), {})
         if of_call:
@@ -371,31 +389,30 @@ def read_thread(trace, thread, segments):
             kind, method = word & 3, word >> 32
             if kind != ESCAPE:
                 clock += word >> 2 & 0x3FFFFFFF
-            begins = kind == ENTER or kind == ESCAPE and word >> 2 & 63 in (BEGIN, COMPLETE)
-            if weight and not (begins and method == weight[0]):
+            if weight and not (method == weight[0] and (kind == ENTER or kind == ESCAPE and word >> 2 & 63 in (BEGIN, COMPLETE))):
                 trace.problems.append(f"thread {thread}, segment {number}: no call of {weight[0]:#x} begins where one stands for {weight[1]}")
                 weight = None
             if kind == ENTER:
                 calls[method] += 1
-                around = trees[-1][1] if trees else None
-                if weight and not logical:
-                    if trees:
-                        trace.problems.append(f"thread {thread}, segment {number}: a sampled call of {method:#x} is in another")
-                    around = Counter()
-                    trees.append((len(stack), around))
-                    trace.trees.append((thread, method, weight[1], around))
-                    weight = None
-                if around is not None and not weight and (not logical or logical[0] & FIRST):
-                    (around.within if isinstance(around, Call) else around)[method] += 1
-                if not times:
-                    trace.roots[method] += 1
-                times.append([clock, 0])
                 open_calls[method] += 1
-                values.append(waiting.pop((method, False), NONE) if waiting else NONE)
+                if not stack:
+                    trace.roots[method] += 1
+                frame = Frame(method, clock, waiting.pop((method, False), NONE) if waiting else NONE)
+                if weight or trees or logical:
+                    around = trees[-1][1] if trees else None
+                    if weight and not logical:
+                        if trees:
+                            trace.problems.append(f"thread {thread}, segment {number}: a sampled call of {method:#x} is in another")
+                        around = Counter()
+                        trees.append((len(stack), around))
+                        trace.trees.append((thread, method, weight[1], around))
+                        weight = None
+                    if around is not None and not weight and (not logical or logical[0] & FIRST):
+                        (around.within if isinstance(around, Call) else around)[method] += 1
                 if logical:
                     flags, call = logical
                     trace.pieces[method] += 1
-                    one = trace.logical.setdefault(call, Call(method))
+                    one = logical_call(call, method)
                     if one.method != method:
                         trace.problems.append(f"logical call {call} is of {one.method:#x} and of {method:#x}")
                     one.firsts += flags & FIRST
@@ -408,10 +425,9 @@ def read_thread(trace, thread, segments):
                             trace.stray += 1
                         trees.append((len(stack), one))
                         weight = None
-                    stack.append((method, call, len(one.pieces) - 1))
+                    frame.call, frame.piece = call, len(one.pieces) - 1
                     logical = None
-                else:
-                    stack.append((method, None, 0))
+                stack.append(frame)
                 if len(stack) > trace.deepest:
                     trace.deepest = len(stack)
             elif kind == ERROR and ended and not stack:
@@ -422,29 +438,30 @@ def read_thread(trace, thread, segments):
                     trace.exceptions[pending] += 1
                     trace.thrown_by[(method, *pending)] += 1
                     pending = None
-                if not stack or stack[-1][0] != method:
+                if not stack or stack[-1].method != method:
                     trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
                     return
-                _, call, piece = stack.pop()
+                frame = stack.pop()
                 if trees and len(stack) == trees[-1][0]:
                     trees.pop()
-                begun, inner = times.pop()
+                took, call = clock - frame.begun, frame.call
                 open_calls[method] -= 1
-                trace.own[method] += max(0, clock - begun - inner)
-                trace.total[method] += 0 if open_calls[method] else clock - begun
-                if times:
-                    times[-1][1] += clock - begun
-                leaves(method)
+                own[method] += max(0, took - frame.inner)
+                total[method] += 0 if open_calls[method] else took
+                if stack:
+                    stack[-1].inner += took
+                if waiting or frame.values:
+                    leaves(frame)
                 if stays is not None:
                     # What was a call so far is the first piece of a logical one.
-                    one = trace.logical.setdefault(stays, Call(method))
+                    one = logical_call(stays, method)
                     one.firsts += 1
-                    one.pieces.append((begun, clock, thread))
+                    one.pieces.append((frame.begun, clock, thread))
                     trace.pieces[method] += 1
                     stays = None
                 if call is not None:
                     one = trace.logical[call]
-                    one.pieces[piece] = (one.pieces[piece][0], clock, thread)
+                    one.pieces[frame.piece] = (one.pieces[frame.piece][0], clock, thread)
                 if logical:
                     if logical[1] != call or not logical[0] & LAST:
                         trace.problems.append(f"thread {thread}, segment {number}: a piece of call {call} ends as of {logical[1]}, flags {logical[0]}")
@@ -476,14 +493,14 @@ def read_thread(trace, thread, segments):
                 elif escape == STAYS:
                     stays = payload[0]
                 elif escape == BEGIN:
-                    one = trace.logical.setdefault(payload[0], Call(method))
+                    one = logical_call(payload[0], method)
                     one.begun.append(payload[1])
                     one.apart += 1
                     if weight:
                         one.weights.append(weight[1])
                         one.first, weight = (thread, trees[-1][1] if trees else None), None
                 elif escape == COMPLETE:
-                    one = trace.logical.setdefault(payload[0], Call(method))
+                    one = logical_call(payload[0], method)
                     one.ended.append((payload[1], "error" if payload[2] else "exit"))
                     one.apart += 1
                     if weight:
@@ -498,14 +515,14 @@ def read_thread(trace, thread, segments):
                     trace.unhandled.append(pending)
                     ended = True
                     waiting.clear()
-                    for method, _, _ in reversed(stack):
-                        errors[method] += 1
-                        leaves(method)
+                    for frame in reversed(stack):
+                        errors[frame.method] += 1
+                        leaves(frame)
                         if pending:
                             trace.exceptions[pending] += 1
-                            trace.thrown_by[(method, *pending)] += 1
+                            trace.thrown_by[(frame.method, *pending)] += 1
                         pending = None
-                    stack, times, pending, trees = [], [], None, []
+                    stack, pending, trees = [], None, []
                     open_calls.clear()
                 elif escape == SAMPLE:
                     trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
@@ -530,18 +547,18 @@ def read_thread(trace, thread, segments):
                 elif escape == SLOW:
                     trace.slow[method, payload[1] >> 63] += 1
                 elif escape == AGGREGATED:
-                    if times:
-                        times[-1][1] += payload[0]
+                    if stack:
+                        stack[-1].inner += payload[0]
                 elif escape == LOST:
                     waiting.clear()
                     trace.problems.append(f"thread {thread}: {payload[0]} records lost")
                 at += size
             at += 1
     waiting.clear()
-    for method, _, _ in reversed(stack):
-        leaves(method)
+    for frame in reversed(stack):
+        leaves(frame)
     if stack:
-        trace.open[thread] = [method for method, _, _ in stack]
+        trace.open[thread] = [frame.method for frame in stack]
 
 
 def check_logical(trace):

@@ -95,6 +95,7 @@ def main():
             CARGO_TARGET_TMPDIR=str(temporary),
             WEAVE_TESTED=str(command),
             JAVA_HOME=str(jdk),
+            WEAVE_JAVAC="\n".join(lib.javac_options(jdk / "bin" / "javac", programs)),
             PATH=f"{jdk}/bin:{env['PATH']}",
             LOCPATH=str(outer / "locale"),
             LC_ALL=LOCALE,

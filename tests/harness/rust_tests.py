@@ -27,9 +27,16 @@ def copy_crates():
             shutil.copytree(RELEASE / part, BUILT / part)
 
 
+def default_javac():
+    """The compiler of the tests' JDK (tests/support/jdk.rs)."""
+    home = os.environ.get("JAVA_HOME")
+    return os.path.join(home, "bin", "javac") if home else "javac"
+
+
 def cargo(*arguments, **more):
     """Runs `cargo test`, compiled by clippy, which refuses what it warns of."""
-    environment = dict(os.environ, RUSTC_WORKSPACE_WRAPPER="clippy-driver", CLIPPY_ARGS="-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")
+    environment = dict(os.environ, RUSTC_WORKSPACE_WRAPPER="clippy-driver", CLIPPY_ARGS="-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
+                       WEAVE_JAVAC="\n".join(lib.javac_options(default_javac())))
     command = ["cargo", "test", "--profile", "bench", "--target-dir", FOLDER, *arguments]
     return subprocess.run(command, cwd=lib.ROOT, env=environment, **more)
 

@@ -87,6 +87,17 @@ def unpacked(folder):
     return Sdk(dotnet, folder / "packages", number) if number >= MAJOR else None
 
 
+def unpack(folder):
+    """Unpacks the archives, unless it has seen the same ones: the script reads all of them to find that out, which takes a second."""
+    files = sorted(path for path in ARCHIVES.iterdir() if path.is_file())
+    now = "".join(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}\n" for path in files)
+    seen = folder.with_name(f"{folder.name}.seen")
+    if not (folder.is_dir() and seen.is_file() and seen.read_text() == now):
+        seen.unlink(missing_ok=True)
+        lib.run([ARCHIVES / "unpack.sh", folder])
+        seen.write_text(now)
+
+
 def find():
     """The SDK that tests use."""
     named = os.environ.get("WEAVE_SDK")
@@ -101,7 +112,7 @@ def find():
         return Sdk(on_path, None, number)
     if (ARCHIVES / "unpack.sh").is_file():
         with lib.locked("sdk"):
-            lib.run([ARCHIVES / "unpack.sh", lib.CACHE / "sdk"])
+            unpack(lib.CACHE / "sdk")
         found = unpacked(lib.CACHE / "sdk")
         if found:
             return found

@@ -164,7 +164,7 @@ namespace app
             for (int t = 0; t < sums.Length; t++)
             {
                 int at = t;
-                var thread = new Thread(() => sums[at] = Work(20 * at));
+                var thread = new Thread(() => sums[at] = Work(5 * at));
                 thread.Start();
                 all.Add(thread);
                 if (t % 7 == 0)
@@ -176,7 +176,7 @@ namespace app
             {
                 thread.Join();
             }
-            long sum = Work(2000);
+            long sum = Work(500);
             foreach (long one in sums)
             {
                 sum += one;

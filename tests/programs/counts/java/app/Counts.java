@@ -102,7 +102,7 @@ public class Counts {
             Thread thread = new Thread() {
                 @Override
                 public void run() {
-                    sums[at] = work(20 * at);
+                    sums[at] = work(5 * at);
                 }
             };
             thread.start();
@@ -123,7 +123,7 @@ public class Counts {
         for (Thread thread : all) {
             thread.join();
         }
-        long sum = work(2_000);
+        long sum = work(500);
         for (long one : sums) {
             sum += one;
         }
