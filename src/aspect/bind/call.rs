@@ -3,6 +3,7 @@
 use super::functional::Function;
 use super::hold;
 use super::ty::{Language, Prim, Ty};
+use crate::switches;
 use std::fmt;
 use std::sync::Arc;
 
@@ -542,6 +543,11 @@ impl Bound {
             Source::Int(says) => Some(says),
             _ => None,
         }
+    }
+
+    /// It can be switched, and is off until somebody switches it on.
+    pub fn starts_off(&self) -> bool {
+        self.switched().is_some_and(switches::starts_off)
     }
 
     /// Hooks at the end stand elsewhere: where the method completes, after it has returned.

@@ -38,7 +38,6 @@ use crate::cil::weave::references::{self, Needs};
 use crate::cil::weave::sites::{self, OldBodies, Read, Settled, Site};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
-use crate::switches::starts_off;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -959,8 +958,9 @@ impl<'i, 'a> Weaver<'i, 'a> {
             _ => None,
         };
         let has_handler = !recipe.error.is_empty();
-        let switched = bound.and_then(Bound::switched);
-        let apart = switched.is_some_and(|says| !(starts_off(says) && body.code.len() <= SMALL));
+        let apart = bound.is_some_and(|b| {
+            b.switched().is_some() && !(b.starts_off() && body.code.len() <= SMALL)
+        });
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
             Some((at, frame)) => {
