@@ -10,6 +10,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::site::{Passed, Placed, Where};
 use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::point::PointKind;
 use crate::bytes::mutf8;
 use crate::dex::analysis::caught::{Caught, Handlers};
@@ -42,7 +43,7 @@ pub struct Method<'a> {
     is_static: bool,
     /// `type`, `method` and `signature`, as operands have them.
     pub names: [String; 3],
-    lines: Vec<(u32, u32)>,
+    lines: Vec<LineStart>,
     /// Where its object is initialised; none: everywhere.
     initialised: Option<std::result::Result<Vec<(u32, u32)>, Reason>>,
     handlers: Handlers<'a>,
@@ -225,10 +226,7 @@ impl<'a> Method<'a> {
             ),
             Passed::Result => Operand::Register(width(&point.result), self.result(insn, placed)),
             Passed::This => Operand::Register(Width::Object, self.code.locals()),
-            Passed::Line => {
-                let place = self.lines.partition_point(|&(pc, _)| pc <= insn.pc);
-                Operand::Number(place.checked_sub(1).map_or(0, |place| self.lines[place].1))
-            }
+            Passed::Line => Operand::Number(LineStart::line_at(&self.lines, insn.pc)),
             Passed::Type => Operand::Text(ty),
             Passed::Method => Operand::Text(method),
             Passed::Signature => Operand::Text(signature),

@@ -350,14 +350,14 @@ impl<'a> Walk<'_, 'a> {
             return Ok(false);
         }
         let mut handlers = handlers.chunk_by(|a, b| a.0 == b.0).peekable();
-        let mut lines = lines.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut lines = lines.chunk_by(|a, b| a.at == b.at).peekable();
         let has_places = handlers.peek().is_some() || lines.peek().is_some();
         for insn in insn::each(code.insns).take_while(|_| has_places) {
             let insn = insn?;
             while handlers.next_if(|same| same[0].0 < insn.pc).is_some() {}
-            while lines.next_if(|same| same[0].0 < insn.pc).is_some() {}
+            while lines.next_if(|same| same[0].at < insn.pc).is_some() {}
             let same = handlers.next_if(|same| same[0].0 == insn.pc);
-            let here = lines.next_if(|same| same[0].0 == insn.pc);
+            let here = lines.next_if(|same| same[0].at == insn.pc);
             if insn.is_payload {
                 continue;
             }
@@ -376,8 +376,8 @@ impl<'a> Walk<'_, 'a> {
             }
             let mut here = here.unwrap_or_default().to_vec();
             here.dedup();
-            for (_, line) in here {
-                self.found(PointKind::Line, insn).show(line, each);
+            for start in here {
+                self.found(PointKind::Line, insn).show(start.line, each);
             }
         }
         Ok(true)

@@ -3,7 +3,7 @@
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    Access, EachCall, EachName, Field, Kinds, LineStart, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
@@ -356,7 +356,7 @@ impl MethodDetails for Details<'_, '_, '_> {
         }
     }
 
-    fn lines(&self) -> Vec<(u32, u32)> {
+    fn lines(&self) -> Vec<LineStart> {
         let bytes = self.class.file.bytes;
         let code = match self.method.code {
             0 => return Vec::new(),

@@ -1,6 +1,6 @@
 //! The structure of a class file (JVMS 4.1): where things lie, nothing decoded.
 
-use crate::aspect::joinpoint::EachName;
+use crate::aspect::joinpoint::{Described, EachName};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Kind, Result};
 use crate::jvm::pool::{Known, Pool, tag};
@@ -159,10 +159,12 @@ fn bootstraps(class: &Class<'_>) -> Bootstraps {
 
 impl<'a> Class<'a> {
     /// Name and descriptor of a method, by its number.
-    pub fn describe(&self, index: u32) -> Result<(String, String)> {
+    pub fn describe(&self, index: u32) -> Result<Described> {
         let method = &self.methods[index as usize];
-        let text = |index| Ok(self.pool.text(index)?.into_owned());
-        Ok((text(method.name)?, text(method.descriptor)?))
+        Ok(Described {
+            name: self.pool.text(method.name)?.into_owned(),
+            descriptor: self.pool.text(method.descriptor)?.into_owned(),
+        })
     }
 
     /// Reads the structure of a class file.

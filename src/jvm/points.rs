@@ -3,7 +3,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::settle;
 use crate::aspect::bind::ty::Ty;
-use crate::aspect::joinpoint::EachName;
+use crate::aspect::joinpoint::{EachName, LineStart};
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::bytes::{Cursor, modified_utf8, mutf8};
 use crate::error::Result;
@@ -109,15 +109,17 @@ pub fn new_objects(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<New>> {
     Ok(all)
 }
 
-/// A method's source lines: where each begins.
-pub fn lines(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
+/// A method's source lines, ascending.
+pub fn lines(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<LineStart>> {
     let mut lines = Vec::new();
     attributes(class.bytes, code.attributes, |a| {
         if class.pool.which(a.name) == Some(Known::LineNumberTable) {
             let mut cursor = Cursor::new(a.data);
             for _ in 0..cursor.be_u16()? {
-                let (pc, line) = (cursor.be_u16()?, cursor.be_u16()?);
-                lines.push((u32::from(pc), u32::from(line)));
+                lines.push(LineStart {
+                    at: cursor.be_u16()?.into(),
+                    line: cursor.be_u16()?.into(),
+                });
             }
         }
         Ok(())
@@ -323,9 +325,9 @@ pub fn each_point(
         }
     }
     if kinds.has(PointKind::Line) {
-        for (pc, line) in lines(class, &code)? {
-            if is_insn(pc) {
-                reader.found(PointKind::Line, pc).show(line, each);
+        for LineStart { at, line } in lines(class, &code)? {
+            if is_insn(at) {
+                reader.found(PointKind::Line, at).show(line, each);
             }
         }
     }

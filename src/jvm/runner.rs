@@ -648,8 +648,7 @@ mod tests {
         let bytes = runner.bytes();
         let class = Class::parse(&bytes).unwrap();
         let described: Vec<String> = (0..class.methods.len() as u32)
-            .map(|index| class.describe(index).unwrap())
-            .map(|(name, descriptor)| name + &descriptor)
+            .map(|index| class.describe(index).unwrap().to_string())
             .collect();
         assert_eq!(
             described,

@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
-use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
+use crate::aspect::plan::{LeftCall, Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::around;
@@ -56,7 +56,7 @@ pub struct Woven {
     /// What it calls that runs bodies, with those of its own, by their names.
     pub runners: BTreeMap<Arc<str>, Runner>,
     /// The calls that stay as they are, and why.
-    pub calls_left: Vec<(Redirected, Reason)>,
+    pub calls_left: Vec<LeftCall>,
 }
 
 /// Weaves the planned methods of a class that has no place beside it for what runs bodies.
@@ -84,7 +84,7 @@ pub fn weave_seated(
     if let Some(reason) = untouched {
         return Ok(Woven {
             ty,
-            calls_left: calls.iter().map(|&call| (call, reason)).collect(),
+            calls_left: LeftCall::all(calls.iter().copied(), reason).collect(),
             ..Woven::default()
         });
     }

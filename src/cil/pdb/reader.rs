@@ -2,6 +2,7 @@
 
 use super::debug_directory::code_view_guid;
 use super::points::Points;
+use crate::aspect::joinpoint::LineStart;
 use crate::cil::image::Image;
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::compressed;
@@ -45,7 +46,7 @@ pub struct Pdb<'a> {
 }
 
 impl Lines for Pdb<'_> {
-    fn lines(&self, method: u32) -> Vec<(u32, u32)> {
+    fn lines(&self, method: u32) -> Vec<LineStart> {
         Pdb::lines(self, method)
     }
 }
@@ -97,7 +98,7 @@ impl<'a> Pdb<'a> {
     }
 
     /// Where a method's lines begin, ascending.
-    pub fn lines(&self, method: u32) -> Vec<(u32, u32)> {
+    pub fn lines(&self, method: u32) -> Vec<LineStart> {
         match self.points(method) {
             Ok(Some((points, _))) => points.lines(),
             _ => Vec::new(),

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::cil::il::body::{Body, ClauseKind};
 use crate::cil::il::insn::{self, Form, Insn, op};
@@ -386,19 +387,19 @@ impl<'w, 'i, 'a> Walk<'w, 'i, 'a> {
     }
 
     /// Shows the points that are instructions, and lines.
-    fn instructions(&mut self, mut lines: Vec<(u32, u32)>) -> Result<()> {
+    fn instructions(&mut self, mut lines: Vec<LineStart>) -> Result<()> {
         let code = self.body.code;
         let (mut pc, mut prefixes, mut last) = (0, None, None::<Insn>);
         // Control is in the line already.
-        lines.dedup_by_key(|(_, line)| *line);
+        lines.dedup_by_key(|start| start.line);
         let mut lines = lines.into_iter().peekable();
         // How many instructions ago a type was asked for.
         let mut asked = u32::MAX;
         while (pc as usize) < code.len() {
             let insn = insn::at(code, pc)?;
             // A line begins with an instruction.
-            while lines.next_if(|(at, _)| *at < pc).is_some() {}
-            if let Some((at, line)) = lines.next_if(|(at, _)| *at == pc)
+            while lines.next_if(|start| start.at < pc).is_some() {}
+            if let Some(LineStart { at, line }) = lines.next_if(|start| start.at == pc)
                 && prefixes.is_none()
             {
                 let found = Found {

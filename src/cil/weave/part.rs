@@ -5,7 +5,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven, settle};
 use crate::aspect::bind::call::{Bound, Operand, Role, Source};
 use crate::aspect::bind::site::{Passed, Redirect};
-use crate::aspect::plan::{Planned, Redirected, Skipped};
+use crate::aspect::plan::{LeftCall, Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
@@ -77,7 +77,7 @@ pub struct Weaver<'i, 'a> {
     all: Vec<Arc<Redirect>>,
     points: Vec<Redirected>,
     /// The calls and points that stay as they are, and why.
-    pub(crate) left_calls: Vec<(Redirected, Reason)>,
+    pub(crate) left_calls: Vec<LeftCall>,
     /// The targets of redirected calls, by their numbers in the plan.
     pub(crate) redirects: Vec<Token>,
     /// The methods with `around` hooks.

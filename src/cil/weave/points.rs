@@ -11,6 +11,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::call::{Convert, Operand, Source};
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::plan::Redirected;
 use crate::aspect::point::PointKind;
 use crate::cil::il::body::Body;
@@ -197,7 +198,7 @@ pub(crate) struct Method<'m, 'i, 'a> {
     /// The number of the first new local.
     pub locals: u32,
     /// Where its lines begin, as far as hooks ask for them.
-    pub lines: &'m [(u32, u32)],
+    pub lines: &'m [LineStart],
     /// The field that keeps `this`, in a state machine.
     pub field_of_this: Option<u32>,
 }
@@ -221,8 +222,7 @@ impl Method<'_, '_, '_> {
             line: 0,
         };
         for same in calls.chunk_by(|a, b| a.at == b.at) {
-            let next = self.lines.partition_point(|(pc, _)| *pc <= same[0].at);
-            told.line = next.checked_sub(1).map_or(0, |place| self.lines[place].1);
+            told.line = LineStart::line_at(self.lines, same[0].at);
             if self.at(same, &told, &mut all)?.is_none() {
                 return Ok(None);
             }

@@ -246,12 +246,12 @@ impl<'f> Own<'f> {
 
     /// Whether hooks come behind the pair's exit hook.
     pub fn has_exit(&self) -> bool {
-        !self.bound.exits().1.is_empty()
+        !self.bound.exits().behind.is_empty()
     }
 
     /// What an exit hook throws reaches the program.
     pub fn exit_may_throw(&self) -> bool {
-        self.bound.exits().1.iter().any(may_throw)
+        self.bound.exits().behind.iter().any(may_throw)
     }
 
     /// What an enter hook throws reaches the program.
