@@ -16,7 +16,7 @@ use crate::bytes::mutf8;
 use crate::dex::analysis::caught::{Caught, Handlers};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::debug_lines;
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
 use crate::dex::lower::insertions::Insertions;
@@ -61,7 +61,7 @@ enum Operand<'t> {
 impl<'a> Method<'a> {
     /// A method of the file, by its index.
     pub fn new(file: &File<'a>, id: u32, code: Code<'a>, is_static: bool) -> Result<Self> {
-        let (class, proto, name) = file.method(id)?;
+        let MethodId { class, proto, name } = file.method(id)?;
         let name = mutf8(file.string(name)?).into_owned();
         let is_constructor = name == "<init>";
         let mut descriptor = String::new();

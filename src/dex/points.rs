@@ -10,7 +10,7 @@ use crate::dex::analysis::constructor;
 use crate::dex::format::class::{ClassDef, fields_of, flag};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::debug_lines;
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::{BRANCH, ENDS, SWITCH, op};
 use crate::error::Result;
@@ -86,7 +86,7 @@ pub(crate) fn new_objects(file: &File<'_>, code: &Code<'_>) -> Result<Vec<(u32, 
             && let Some(place) = open.iter().position(|one| one.register == receiver)
         {
             let one = open.swap_remove(place);
-            if file.method(insn.index())?.0 == one.class {
+            if file.method(insn.index())?.class == one.class {
                 all.push((insn.pc, one.made));
             }
         }
@@ -437,7 +437,11 @@ impl<'a> Walk<'_, 'a> {
         each: EachPoint<'_>,
     ) -> Result<bool> {
         let Reader { file, class, .. } = self.reader;
-        let (owner, proto, name) = file.method(found.insn.index())?;
+        let MethodId {
+            class: owner,
+            proto,
+            name,
+        } = file.method(found.insn.index())?;
         if file.string(name)? != b"<init>" {
             return Ok(true);
         }

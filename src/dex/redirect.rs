@@ -300,7 +300,7 @@ fn around_points(
         Ok(())
     })?;
     let mut ids = Ids::none(file);
-    let outcomes = scratch.copy_with_points(file, &ids, (&methods, &insertions), run)?;
+    let outcomes = scratch.copy_with_points(file, &ids, &methods, &insertions, run)?;
     for (calls, outcome) in kept.into_iter().zip(outcomes) {
         if let Some(reason) = outcome {
             left.extend(LeftCall::all(calls, reason));
