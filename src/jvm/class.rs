@@ -157,6 +157,12 @@ fn bootstraps(class: &Class<'_>) -> Bootstraps {
     }
 }
 
+/// Name and descriptor of a field.
+pub struct FieldNames<'a> {
+    pub name: &'a [u8],
+    pub descriptor: &'a [u8],
+}
+
 impl<'a> Class<'a> {
     /// Name and descriptor of a method, by its number.
     pub fn describe(&self, index: u32) -> Result<Described> {
@@ -236,12 +242,15 @@ impl<'a> Class<'a> {
         })
     }
 
-    /// Names and descriptors of the fields that are final.
-    pub fn final_fields(&self) -> Result<Vec<(&'a [u8], &'a [u8])>> {
+    /// The fields that are final.
+    pub fn final_fields(&self) -> Result<Vec<FieldNames<'a>>> {
         let mut fields = Vec::new();
         self.each_field(|access, name, descriptor| {
             if access & flag::FINAL != 0 {
-                fields.push((self.pool.utf8(name)?, self.pool.utf8(descriptor)?));
+                fields.push(FieldNames {
+                    name: self.pool.utf8(name)?,
+                    descriptor: self.pool.utf8(descriptor)?,
+                });
             }
             Ok(())
         })?;

@@ -8,11 +8,11 @@ use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds
 use crate::bytes::{Cursor, modified_utf8, mutf8};
 use crate::error::Result;
 use crate::jvm::attributes::stack_map;
-use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
+use crate::jvm::class::{Class, Code, FieldNames, MethodInfo, attributes, flag};
 use crate::jvm::constructor::{self, Initialisation};
 use crate::jvm::frames::{self, item};
 use crate::jvm::insn::{self, Form, op};
-use crate::jvm::pool::Known;
+use crate::jvm::pool::{Known, MemberRef};
 use crate::jvm::signature;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -89,7 +89,7 @@ pub fn new_objects(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<New>> {
                     && targets.binary_search(&next).is_err(),
             }),
             op::INVOKESPECIAL => {
-                let (owner, name, _) = class.pool.member(index())?;
+                let MemberRef { owner, name, .. } = class.pool.member(index())?;
                 if name == b"<init>"
                     && let Some(last) = open.last()
                     && class.pool.class_name(last.class)? == class.pool.class_name(owner)?
@@ -202,7 +202,9 @@ impl Found<'_, '_> {
         self.ty == class.name()
             && (class.final_fields()).is_ok_and(|fields| {
                 let (name, descriptor) = (modified_utf8(self.name), modified_utf8(self.descriptor));
-                fields.contains(&(&*name, &*descriptor))
+                let is_it =
+                    |field: &FieldNames<'_>| field.name == name && field.descriptor == descriptor;
+                fields.iter().any(is_it)
             })
     }
 
@@ -397,7 +399,11 @@ impl<'a> Reader<'_, 'a> {
     fn member(&self, found: Found<'_, '_>, each: EachPoint<'_>) -> Result<()> {
         let at = found.at as usize;
         let index = u16::from_be_bytes([self.code.insns[at + 1], self.code.insns[at + 2]]);
-        let (owner, name, descriptor) = self.class.pool.member(index)?;
+        let MemberRef {
+            owner,
+            name,
+            descriptor,
+        } = self.class.pool.member(index)?;
         let owner: Cow<'_, str> = mutf8(self.class.pool.class_name(owner)?);
         let (name, descriptor) = (mutf8(name), mutf8(descriptor));
         let found = Found {
@@ -470,7 +476,7 @@ pub fn overwrites_this(method: &MethodInfo, code: &Code<'_>) -> Result<bool> {
     let mut pc = 0;
     while (pc as usize) < code.insns.len() {
         let insn = insn::at(code.insns, pc)?;
-        if insn::store(code.insns, insn).is_some_and(|(_, slot)| slot == 0) {
+        if insn::store(code.insns, insn).is_some_and(|local| local.slot == 0) {
             return Ok(true);
         }
         pc += insn.len;

@@ -16,7 +16,7 @@ use crate::jvm::emit;
 use crate::jvm::insn::{self, op};
 use crate::jvm::lower;
 use crate::jvm::place::{self, Edits, Instead};
-use crate::jvm::pool::{Additions, tag};
+use crate::jvm::pool::{self, Additions, tag};
 use crate::jvm::{nulls, points, references};
 use std::sync::Arc;
 
@@ -34,8 +34,8 @@ pub struct Calls<'c, 'a> {
 
 /// How far a class's calls were when a method's turn came.
 pub struct Mark {
-    additions: (usize, u16),
-    references: (usize, u16),
+    additions: pool::Mark,
+    references: references::Mark,
     left: usize,
 }
 
@@ -121,7 +121,8 @@ impl<'c, 'a> Calls<'c, 'a> {
         &mut self,
         method: &MethodInfo,
         code: Code<'a>,
-        (calls, looks): (&[Redirected], bool),
+        calls: &[Redirected],
+        looks: bool,
         additions: &mut Additions,
     ) -> Attempt<Edits> {
         let mut edits = Edits::default();
