@@ -521,8 +521,8 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
-        let of = (self.image, self.machines(), self.lines);
-        let _ = points::each_point(of, self.number, kinds, each);
+        let (image, machines) = (self.image, self.machines());
+        let _ = points::each_point(image, machines, self.lines, self.number, kinds, each);
     }
 
     fn is_straight_line(&self) -> bool {

@@ -45,6 +45,14 @@ pub struct Pdb<'a> {
     pub(super) file_name: Option<&'a str>,
 }
 
+/// The first line of a method; nothing but zeros where nothing says it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstLine {
+    /// A row.
+    pub document: u32,
+    pub line: u32,
+}
+
 impl Lines for Pdb<'_> {
     fn lines(&self, method: u32) -> Vec<LineStart> {
         Pdb::lines(self, method)
@@ -90,11 +98,12 @@ impl<'a> Pdb<'a> {
         Ok(Some((points, document)))
     }
 
-    /// The first line of a method that is named, behind its document (a row).
-    pub fn first_line(&self, method: u32) -> Option<(u32, u32)> {
+    /// The first line of a method that is named.
+    pub fn first_line(&self, method: u32) -> Option<FirstLine> {
         let (points, document) = self.points(method).ok()??;
         let (other, line) = points.first_line().ok()??;
-        Some((other.unwrap_or(document), line))
+        let document = other.unwrap_or(document);
+        Some(FirstLine { document, line })
     }
 
     /// Where a method's lines begin, ascending.

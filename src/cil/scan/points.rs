@@ -258,7 +258,9 @@ fn is_read(image: &Image<'_>, code: &[u8], mut pc: u32) -> Result<bool> {
 /// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read. Those
 /// of a state machine are its method's.
 pub(super) fn each_point(
-    (image, machines, lines): (&Image<'_>, &Machines, Option<&dyn Lines>),
+    image: &Image<'_>,
+    machines: &Machines,
+    lines: Option<&dyn Lines>,
     method: u32,
     kinds: PointKinds,
     each: EachPoint<'_>,
@@ -268,14 +270,14 @@ pub(super) fn each_point(
         return Ok(());
     }
     match machines.of(method).filter(|machine| machine.ty != 0) {
-        None => points_of((image, lines), (method, None), kinds, each),
+        None => points_of(image, lines, method, None, kinds, each),
         Some(machine) => {
             for method in machine::source_methods(image, machine) {
                 let made = Made {
                     image,
                     ty: machine.ty,
                 };
-                points_of((image, lines), (method, Some(made)), kinds, each)?;
+                points_of(image, lines, method, Some(made), kinds, each)?;
             }
             Ok(())
         }
@@ -284,8 +286,10 @@ pub(super) fn each_point(
 
 /// Shows the points of the code of a method, which may be a state machine's.
 fn points_of(
-    (image, lines): (&Image<'_>, Option<&dyn Lines>),
-    (method, made): (u32, Option<Made<'_, '_>>),
+    image: &Image<'_>,
+    lines: Option<&dyn Lines>,
+    method: u32,
+    made: Option<Made<'_, '_>>,
     kinds: PointKinds,
     each: EachPoint<'_>,
 ) -> Result<()> {
