@@ -125,7 +125,7 @@ impl<'a> Method<'a> {
     pub fn insertions(
         &self,
         wanted: &[Wanted<'_>],
-        mut string: impl FnMut(&str) -> u32,
+        string: impl Fn(&str) -> Result<u32>,
     ) -> Result<std::result::Result<Insertions, Reason>> {
         let mut all = Insertions::default();
         let saved = u32::from(self.code.registers);
@@ -153,7 +153,7 @@ impl<'a> Method<'a> {
                 };
                 *goes = one.caught;
                 let operands = self.operands(insn, placed, asks && is_saved);
-                self.call(one.called, &operands, &mut all, &mut string, out);
+                self.call(one.called, &operands, &mut all, &string, out)?;
                 if placed.when == Where::Replace {
                     replaces = true;
                     if let Some(opcode) = move_result(&placed.point.result) {
@@ -239,9 +239,9 @@ impl<'a> Method<'a> {
         called: u32,
         operands: &[Operand<'_>],
         all: &mut Insertions,
-        string: &mut impl FnMut(&str) -> u32,
+        string: &impl Fn(&str) -> Result<u32>,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Result<()> {
         let mut list = Vec::new();
         let mut words = 0;
         let mut is_listed = true;
@@ -261,7 +261,7 @@ impl<'a> Method<'a> {
         let is_range = list.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         if is_listed && (registers::can_be_listed(&list) || is_range) {
             registers::put_invoke_static(out, called as u16, &list);
-            return;
+            return Ok(());
         }
         // The first is for a target that is kept.
         let first = u32::from(self.code.registers) + 1;
@@ -275,12 +275,13 @@ impl<'a> Method<'a> {
                     continue;
                 }
                 Operand::Number(number) => registers::put_const(out, to, *number),
-                Operand::Text(text) => registers::put_const_string(out, to, string(text)),
+                Operand::Text(text) => registers::put_const_string(out, to, string(text)?),
             }
             to += 1;
         }
         let list: Vec<u32> = (first..to).collect();
         registers::put_invoke_static(out, called as u16, &list);
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::dex::lower::own_frame::Names;
 use crate::dex::place;
 use crate::dex::weave::{Run, Scratch};
 use crate::dex::write::file as new_file;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -280,8 +280,8 @@ fn around_points(
             return Ok(());
         };
         let string = |text: &str| {
-            let found = lookup::find_string(file, &modified_utf8(text));
-            found.ok().flatten().unwrap_or_default()
+            let found = lookup::find_string(file, &modified_utf8(text))?;
+            found.ok_or_else(|| Error::new(Kind::NotDone, "a string of a point was not added"))
         };
         match method.insertions(&wanted, string)? {
             Err(reason) => left.extend(LeftCall::all(calls, reason)),

@@ -211,9 +211,7 @@ fn redirect(
         return Ok(None);
     }
     let made = dex::redirect(dex, plan, scratch, run)?;
-    plan.leave_calls(&made.left, |ty, index| {
-        Ok(names.find(ty, index).unwrap_or_default().into())
-    })?;
+    plan.leave_calls(&made.left, |ty, index| Ok(names.find(ty, index)?.into()))?;
     // Methods that are not recorded need ids as well.
     let mut next = plan
         .methods
@@ -271,25 +269,28 @@ impl Callers {
         Ok(Callers { methods, names })
     }
 
-    fn find(&self, ty: u32, index: u32) -> Option<MethodNames> {
+    fn find(&self, ty: u32, index: u32) -> Result<MethodNames> {
         let place = (self.methods).binary_search_by_key(&(ty, index), |p| (p.ty, p.index));
-        self.names.get(place.ok()?).cloned()
+        let names = place.ok().and_then(|place| self.names.get(place));
+        (names.cloned())
+            .ok_or_else(|| Error::usage("a call is planned in no method of the dex file"))
     }
 
     /// Adds the redirected calls to the results of the types.
     fn add_calls(&self, types: &mut Vec<Touched>, plan: &Plan) -> Result<()> {
         for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
             let ty = calls[0].ty;
-            let describe = |index| Ok(self.find(ty, index).unwrap_or_default().into());
+            let describe = |index| Ok(self.find(ty, index)?.into());
             let place = types.binary_search_by_key(&ty, |ty| ty.woven.ty);
-            let place = place.unwrap_or_else(|place| {
-                let name = self.find(ty, calls[0].index).unwrap_or_default().ty;
-                types.insert(
-                    place,
-                    Touched::new(WovenType::new(ty, &name, "", 0), vec![]),
-                );
-                place
-            });
+            let place = match place {
+                Ok(place) => place,
+                Err(place) => {
+                    let name = self.find(ty, calls[0].index)?.ty;
+                    let woven = WovenType::new(ty, &name, "", 0);
+                    types.insert(place, Touched::new(woven, vec![]));
+                    place
+                }
+            };
             types[place].calls = touched_calls(calls, plan, describe)?;
         }
         Ok(())
