@@ -16,7 +16,7 @@ use crate::cil::weave::ordinary;
 use crate::cil::weave::own::Own;
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver, has_pair};
 use crate::cil::weave::runtime_async::{self, OwnHooks};
-use crate::cil::weave::state_machine::{self, MachineMethod};
+use crate::cil::weave::state_machine::{self, Gets, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashSet;
@@ -252,7 +252,11 @@ impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
             let outcome = logical.weave(
                 part,
                 &opened.body,
-                (&shape, around, own.map(Own::code)),
+                Gets {
+                    shape: &shape,
+                    around,
+                    own: own.map(Own::code),
+                },
                 &mut self.additions,
                 &mut scratch.rewrite,
                 &mut scratch.bodies.bytes,

@@ -33,6 +33,14 @@ struct Told {
     line: u32,
 }
 
+/// The method that is called at a point, and what it may be told.
+#[derive(Clone, Copy)]
+struct Called<'t> {
+    /// A token.
+    method: u32,
+    told: &'t Told,
+}
+
 /// What goes around the points of a method, and the types of the locals that it takes, with their number.
 #[derive(Default)]
 pub(crate) struct Around {
@@ -247,6 +255,7 @@ impl Method<'_, '_, '_> {
                 Some(Ok(method)) => *method,
                 _ => return Ok(None),
             };
+            let called = Called { method, told };
             let passed = placed.passed.len() as u32;
             all.points.max_stack = all.points.max_stack.max(passed + 4);
             let put = match placed.when {
@@ -254,11 +263,10 @@ impl Method<'_, '_, '_> {
                     extras = Some(placed);
                     Some(())
                 }
-                Where::Before => self.before(placed, (method, told), &mut saved, &mut before, all),
+                Where::Before => self.before(placed, called, &mut saved, &mut before, all),
                 Where::After => {
                     saved.save(self, placed, &mut before, all);
-                    let what = (insn.opcode, method, told);
-                    self.behind(placed, what, &saved, &mut behind, all)
+                    self.behind(placed, insn.opcode, called, &saved, &mut behind, all)
                 }
             };
             if put.is_none() {
@@ -286,7 +294,7 @@ impl Method<'_, '_, '_> {
     fn before(
         &self,
         placed: &Placed,
-        (method, told): (u32, &Told),
+        Called { method, told }: Called<'_>,
         saved: &mut Saved,
         code: &mut Code,
         all: &mut Around,
@@ -319,7 +327,8 @@ impl Method<'_, '_, '_> {
     fn behind(
         &self,
         placed: &Placed,
-        (opcode, method, told): (u16, u32, &Told),
+        opcode: u16,
+        Called { method, told }: Called<'_>,
         saved: &Saved,
         code: &mut Code,
         all: &mut Around,
