@@ -70,12 +70,12 @@ pub fn shown<'n>(type_name: &'n str, method: &'n str) -> Option<Shown<'n>> {
     if written.is_none() && made.is_none() {
         return None;
     }
-    let (method, ordinal, line) = made.unwrap_or_else(|| (method.to_owned(), None, 0));
+    let made = made.unwrap_or_else(|| MadeMethod::named(method.to_owned()));
     Some(Shown {
         type_name: written.map_or(Cow::Borrowed(type_name), |w| w.name),
-        method,
-        ordinal,
-        line,
+        method: made.name,
+        ordinal: made.ordinal,
+        line: made.line,
     })
 }
 
@@ -174,27 +174,53 @@ fn without_file(type_name: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// A made-up method's shown name, what numbers it, and its line.
-fn made_method(method: &str) -> Option<(String, Option<&str>, u32)> {
+/// What is shown of a made-up method.
+struct MadeMethod<'a> {
+    name: String,
+    /// What numbers it.
+    ordinal: Option<&'a str>,
+    line: u32,
+}
+
+impl MadeMethod<'_> {
+    fn named(name: String) -> MadeMethod<'static> {
+        MadeMethod {
+            name,
+            ordinal: None,
+            line: 0,
+        }
+    }
+}
+
+fn made_method(method: &str) -> Option<MadeMethod<'_>> {
     if method == "<Main>$" {
-        return Some(("Main".to_owned(), None, 0));
+        return Some(MadeMethod::named("Main".to_owned()));
     }
     if let Some(rest) = method.strip_prefix("_Lambda$__") {
-        return Some((ANONYMOUS.to_owned(), Some(rest), 0));
+        return Some(MadeMethod {
+            ordinal: Some(rest),
+            ..MadeMethod::named(ANONYMOUS.to_owned())
+        });
     }
     if let Some(made_in) = method.strip_prefix('<') {
-        let written = |name: &str| made_method(name).map_or_else(|| name.to_owned(), |(n, ..)| n);
+        let written = |name: &str| made_method(name).map_or_else(|| name.to_owned(), |m| m.name);
         if let Some((outer, ordinal)) = made_in.rsplit_once(">b__") {
             let name = format!("{}.{ANONYMOUS}", written(outer));
-            return Some((name, Some(ordinal), 0));
+            return Some(MadeMethod {
+                ordinal: Some(ordinal),
+                ..MadeMethod::named(name)
+            });
         }
         let (outer, rest) = made_in.rsplit_once(">g__")?;
         let (local, _) = rest.rsplit_once('|')?;
-        return Some((format!("{}.{local}", written(outer)), None, 0));
+        return Some(MadeMethod::named(format!("{}.{local}", written(outer))));
     }
     // The module's own functions, lifted out of others.
     let at = at_line(method)?;
-    Some((at.name.to_owned(), None, at.line))
+    Some(MadeMethod {
+        line: at.line,
+        ..MadeMethod::named(at.name.to_owned())
+    })
 }
 
 #[cfg(test)]

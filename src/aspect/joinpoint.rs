@@ -7,6 +7,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Parameter, Signature, Ty};
 use crate::aspect::callees::CallRules;
 use crate::aspect::point::{EachPoint, PointKinds};
+use std::fmt;
 
 /// Visibility of a type or method, in terms common to the three formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,6 +164,62 @@ pub struct Owner {
     pub is_interface: bool,
 }
 
+/// A method by its names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MethodNames<T = String> {
+    pub ty: T,
+    pub name: T,
+    pub descriptor: T,
+}
+
+impl<T: std::ops::Deref<Target = str>> MethodNames<T> {
+    pub fn as_deref(&self) -> MethodNames<&str> {
+        MethodNames {
+            ty: &self.ty,
+            name: &self.name,
+            descriptor: &self.descriptor,
+        }
+    }
+}
+
+/// Name and descriptor of a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    pub name: String,
+    pub descriptor: String,
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.name, self.descriptor)
+    }
+}
+
+impl From<MethodNames> for Described {
+    fn from(names: MethodNames) -> Described {
+        Described {
+            name: names.name,
+            descriptor: names.descriptor,
+        }
+    }
+}
+
+/// Where a source line begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LineStart {
+    /// The place in the code, in the format's own count.
+    pub at: u32,
+    pub line: u32,
+}
+
+impl LineStart {
+    /// The line of a place in the code; 0 where nothing says it. `lines` ascend.
+    pub fn line_at(lines: &[LineStart], at: u32) -> u32 {
+        let next = lines.partition_point(|start| start.at <= at);
+        next.checked_sub(1).map_or(0, |place| lines[place].line)
+    }
+}
+
 /// What of a method is decoded on request only.
 pub trait MethodDetails {
     /// The annotations (attributes) on the method.
@@ -179,8 +236,8 @@ pub trait MethodDetails {
     }
     /// The calls that it makes and these rules may mean, in the order of its code.
     fn calls(&self, _: &dyn CallRules, _: EachCall<'_>) {}
-    /// Where its source lines begin, as far as debugging information says: a place in the code and the line, ascending.
-    fn lines(&self) -> Vec<(u32, u32)> {
+    /// Where its source lines begin, as far as debugging information says, ascending.
+    fn lines(&self) -> Vec<LineStart> {
         Vec::new()
     }
     /// Its points of these kinds, in the order of its code; calls are none of them.

@@ -3,14 +3,15 @@
 mod points;
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::bind::binder::{Binder, Meets, Subject};
+use crate::aspect::bind::binder::{Binder, Home, Subject};
 use crate::aspect::bind::call::{Bound, Convert};
 use crate::aspect::bind::catalog::Leaves;
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::Redirect;
 use crate::aspect::bind::ty::{Language, Target};
-use crate::aspect::joinpoint::{Kinds, Method, Type, Visitor};
+use crate::aspect::joinpoint::{Described, Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
+use crate::aspect::rules::model::Meets;
 use crate::error::Result as CrateResult;
 use crate::spans::SpanRule;
 use crate::switches::{Switch, Switches, auto, says};
@@ -43,6 +44,13 @@ impl Planned {
             id: 0,
             advice: Advice::default(),
             bound: None,
+        }
+    }
+
+    pub fn place(&self) -> MethodPlace {
+        MethodPlace {
+            ty: self.ty,
+            index: self.index,
         }
     }
 }
@@ -85,6 +93,23 @@ pub struct Redirected {
     pub redirect: u32,
 }
 
+/// A call that stays as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftCall {
+    pub call: Redirected,
+    pub reason: Reason,
+}
+
+impl LeftCall {
+    /// All stay for one reason.
+    pub fn all<I>(calls: I, reason: Reason) -> impl Iterator<Item = LeftCall>
+    where
+        I: IntoIterator<Item = Redirected>,
+    {
+        calls.into_iter().map(move |call| LeftCall { call, reason })
+    }
+}
+
 /// The aspects that mean a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meant {
@@ -96,17 +121,41 @@ pub struct Meant {
     pub aspects: Vec<u32>,
 }
 
+/// Where a method stands: its type and index, as in [`Planned`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MethodPlace {
+    pub ty: u32,
+    pub index: u32,
+}
+
 /// A method whose calls begin a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Its type and index, as in [`Planned`].
-    pub place: (u32, u32),
+    pub place: MethodPlace,
     /// They are spans, of which a rule says this.
     pub span: Option<Arc<SpanRule>>,
 }
 
 /// The id of such a method, and what a rule says of its spans.
-pub type RootId = (u32, Option<Arc<SpanRule>>);
+#[derive(Clone)]
+pub struct RootId {
+    pub id: u32,
+    pub span: Option<Arc<SpanRule>>,
+}
+
+/// A method that can be switched, and by which aspects.
+#[derive(Clone, Debug)]
+pub struct Switched {
+    place: MethodPlace,
+    switches: Switches,
+}
+
+/// The id of such a method.
+#[derive(Clone)]
+pub struct SwitchedId {
+    pub id: u32,
+    pub switches: Switches,
+}
 
 /// What to weave in one artifact, ascending by type and index.
 #[derive(Clone, Debug, Default)]
@@ -125,8 +174,8 @@ pub struct Plan {
     pub bound: Vec<Arc<Bound>>,
     /// The methods whose calls begin a trace.
     pub roots: Vec<Root>,
-    /// The methods that can be switched, by type and index, and by which aspects.
-    pub switched: Vec<((u32, u32), Switches)>,
+    /// The methods that can be switched.
+    pub switched: Vec<Switched>,
     /// The calls that are redirected, ascending.
     pub calls: Vec<Redirected>,
     /// What is called instead, each once.
@@ -190,24 +239,33 @@ impl Plan {
     /// The ids of the methods whose calls begin a trace, ascending.
     pub fn root_ids(&self) -> Vec<RootId> {
         let ids = self.roots.iter();
-        let ids = ids.filter_map(|root| Some((self.id(root.place)?, root.span.clone())));
+        let ids = ids.filter_map(|root| {
+            Some(RootId {
+                id: self.id(root.place)?,
+                span: root.span.clone(),
+            })
+        });
         let mut ids: Vec<RootId> = ids.collect();
-        ids.sort_unstable();
+        ids.sort_unstable_by_key(|root| root.id);
         ids
     }
 
     /// The ids of the methods that can be switched, ascending, and by which aspects.
-    pub fn switched_ids(&self) -> Vec<(u32, Switches)> {
-        let ids = (self.switched.iter())
-            .filter_map(|(place, switches)| Some((self.id(*place)?, Arc::clone(switches))));
-        let mut ids: Vec<(u32, Switches)> = ids.collect();
-        ids.sort_unstable_by_key(|(id, _)| *id);
+    pub fn switched_ids(&self) -> Vec<SwitchedId> {
+        let ids = self.switched.iter().filter_map(|switched| {
+            Some(SwitchedId {
+                id: self.id(switched.place)?,
+                switches: Arc::clone(&switched.switches),
+            })
+        });
+        let mut ids: Vec<SwitchedId> = ids.collect();
+        ids.sort_unstable_by_key(|switched| switched.id);
         ids
     }
 
-    /// The id of a planned method, by type and index.
-    fn id(&self, place: (u32, u32)) -> Option<u32> {
-        let found = (self.methods).binary_search_by_key(&place, |m| (m.ty, m.index));
+    /// The id of a planned method.
+    fn id(&self, place: MethodPlace) -> Option<u32> {
+        let found = (self.methods).binary_search_by_key(&place, Planned::place);
         found.ok().map(|at| self.methods[at].id)
     }
 
@@ -222,12 +280,12 @@ impl Plan {
         self.types
     }
 
-    /// Leaves planned methods as they are; `name` gives name and descriptor of a method by the numbers of its type and its own.
+    /// Leaves planned methods as they are; `describe` names a method by the numbers of its type and its own.
     pub fn leave_methods(
         &mut self,
         reason: Reason,
         leaves: impl Fn(&Plan, &Planned) -> bool,
-        name: impl Fn(u32, u32) -> CrateResult<String>,
+        describe: impl Fn(u32, u32) -> CrateResult<Described>,
     ) -> CrateResult<()> {
         let methods = std::mem::take(&mut self.methods);
         let (left, kept): (Vec<_>, Vec<_>) = (methods.into_iter()).partition(|m| leaves(self, m));
@@ -236,7 +294,7 @@ impl Plan {
             self.skipped.push(Skipped {
                 ty: planned.ty,
                 index: planned.index,
-                method: name(planned.ty, planned.index)?,
+                method: describe(planned.ty, planned.index)?.to_string(),
                 reason,
                 asked: false,
             });
@@ -244,19 +302,19 @@ impl Plan {
         Ok(())
     }
 
-    /// Leaves planned calls as they are; `name` gives name and descriptor of a method by the numbers of its type and its own.
+    /// Leaves planned calls as they are; `describe` names a method by the numbers of its type and its own.
     pub fn leave_calls(
         &mut self,
-        left: &[(Redirected, Reason)],
-        name: impl Fn(u32, u32) -> CrateResult<String>,
+        left: &[LeftCall],
+        describe: impl Fn(u32, u32) -> CrateResult<Described>,
     ) -> CrateResult<()> {
-        let stay: FxHashSet<Redirected> = left.iter().map(|(call, _)| *call).collect();
+        let stay: FxHashSet<Redirected> = left.iter().map(|left| left.call).collect();
         self.calls.retain(|call| !stay.contains(call));
-        for (call, reason) in left {
+        for LeftCall { call, reason } in left {
             self.skipped.push(Skipped {
                 ty: call.ty,
                 index: call.index,
-                method: name(call.ty, call.index)?,
+                method: describe(call.ty, call.index)?.to_string(),
                 reason: *reason,
                 asked: false,
             });
@@ -319,14 +377,50 @@ pub fn id_base(name: &str, attempt: u32) -> u32 {
 /// What own hooks are bound with.
 pub struct Own<'a> {
     pub binder: Binder<'a>,
-    /// The file name of the artifact.
-    pub artifact: &'a str,
-    /// What names of adapters begin with, package and all (JVM, dex).
-    pub adapters: &'a str,
+    pub home: Home<'a>,
 }
 
-/// What methods share that have the same hooks, see [`Planner::bind_alike`]. A span may end with what its method gives: it has the descriptor.
-type Alike = (Option<i32>, bool, Option<(SpanRule, String)>);
+/// What methods share that have the same hooks, see [`Planner::bind_alike`].
+#[derive(PartialEq, Eq, Hash)]
+struct Alike {
+    /// What the hooks say, if the methods are switched.
+    switched: Option<i32>,
+    /// They may end later than they return.
+    is_async: bool,
+    span: Option<SpanRule>,
+    /// Of a span, which may end with what its method gives.
+    descriptor: Option<String>,
+}
+
+/// The type under way.
+struct Current<'a> {
+    /// The base of its ids.
+    base: u32,
+    matcher: TypeMatcher<'a>,
+}
+
+/// What a method gets after all.
+struct Settled {
+    verdict: Verdict,
+    /// The place of its hooks in the plan.
+    bound: Option<u32>,
+}
+
+impl Settled {
+    fn without_hooks(verdict: Verdict) -> Settled {
+        Settled {
+            verdict,
+            bound: None,
+        }
+    }
+
+    fn hooked(advice: Advice, bound: u32) -> Settled {
+        Settled {
+            verdict: Verdict::Weave(advice),
+            bound: Some(bound),
+        }
+    }
+}
 
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
 pub struct Planner<'a> {
@@ -335,8 +429,7 @@ pub struct Planner<'a> {
     explain: bool,
     /// The hooks that there are for the format.
     hooks: Advice,
-    /// The type under way, and the base of its ids.
-    current: Option<(u32, TypeMatcher<'a>)>,
+    current: Option<Current<'a>>,
     /// What of it is not woven, since rules call it.
     leaves: Leaves<'a>,
     /// Its name, when explaining or binding.
@@ -353,8 +446,7 @@ pub struct Planner<'a> {
     switches: Vec<Option<Arc<Switch>>>,
     /// Those that take a method together.
     together: FxHashMap<Vec<u32>, Switches>,
-    /// The hooks of methods that have no others, by what they say if they are switched, whether they end later than they return, and
-    /// what their spans are.
+    /// The hooks of methods that have no others.
     alike: FxHashMap<Alike, u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
@@ -422,19 +514,20 @@ impl Planner<'_> {
     fn bind(
         &mut self,
         method: &Method<'_>,
-        (advice, switched): (Advice, Option<i32>),
+        advice: Advice,
+        switched: Option<i32>,
         span: Option<&SpanRule>,
     ) -> Option<Option<u32>> {
-        let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
+        let (Some(own), Some(Current { matcher, .. })) = (&self.own, &self.current) else {
             return None;
         };
         let mut meets = Vec::new();
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok()
-                && let Some((name, hooks)) = self.matcher.matcher().own_hooks(aspect)
-                && hooks.at.is_none()
+                && let Some(own) = self.matcher.matcher().own_hooks(aspect)
+                && own.hooks.at.is_none()
             {
-                meets.push((aspect, name, hooks));
+                meets.push(own);
             }
         });
         meets.extend(self.frame(method));
@@ -448,14 +541,10 @@ impl Planner<'_> {
                 Advice(0) => &[],
                 _ => self.matcher.matcher().texts(),
             },
-            ..Subject::new(
-                (&self.name, method.name),
-                &signature,
-                (own.artifact, own.adapters),
-            )
+            ..Subject::new(&self.name, method.name, &signature, own.home)
         };
         let bound = own.binder.bind(&meets, &subject);
-        for &(aspect, _, hooks) in &meets {
+        for &Meets { aspect, hooks, .. } in &meets {
             for (n, name) in hooks.optional_names().into_iter().enumerate() {
                 let mut parameters = signature.parameters.iter();
                 if parameters.any(|p| p.name.as_deref() == Some(name)) {
@@ -473,7 +562,9 @@ impl Planner<'_> {
             (_, bound) => bound,
         };
         match bound {
-            Ok(bound) if bound.is_empty() && meets.iter().any(|(.., own)| own.around.is_some()) => {
+            Ok(bound)
+                if bound.is_empty() && meets.iter().any(|meets| meets.hooks.around.is_some()) =>
+            {
                 Some(None)
             }
             Ok(bound) => {
@@ -493,20 +584,20 @@ impl<'a> Planner<'a> {
     fn frame(&self, method: &Method<'_>) -> Option<Meets<'a>> {
         let language = self.own.as_ref()?.binder.target.language();
         let aspect = (self.takes).filter(|_| !method.kinds.intersects(Kinds::ASYNC))?;
-        let (name, hooks) = self.matcher.matcher().own_hooks(aspect)?;
-        let frame = hooks.at.as_ref()?.frame.as_deref()?;
+        let meets = self.matcher.matcher().own_hooks(aspect)?;
+        let frame = meets.hooks.at.as_ref()?.frame.as_deref()?;
         let hooks = match language {
             Language::Java => &frame.java,
             Language::CSharp => &frame.dotnet,
         };
-        Some((aspect, name, hooks))
+        Some(Meets { hooks, ..meets })
     }
 }
 
 impl Planner<'_> {
     /// What the first aspect says that makes spans of a method's calls.
     fn span(&self, method: &Method<'_>) -> Option<Arc<SpanRule>> {
-        let (_, matcher) = self.current.as_ref()?;
+        let matcher = &self.current.as_ref()?.matcher;
         let mut span = None;
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok() && span.is_none() {
@@ -519,7 +610,8 @@ impl Planner<'_> {
 
     /// The aspects that switch a method; none where it stays as it is, whatever is switched.
     fn switches(&mut self, method: &Method<'_>, advice: Advice) -> Option<Switches> {
-        let (false, Some((_, matcher))) = (self.switches.is_empty(), &self.current) else {
+        let (false, Some(Current { matcher, .. })) = (self.switches.is_empty(), &self.current)
+        else {
             return None;
         };
         let (mut aspects, mut stays) = (Vec::new(), false);
@@ -585,9 +677,9 @@ impl Planner<'_> {
         span: Option<&SpanRule>,
     ) -> Option<u32> {
         if advice.has(Advice::OWN) {
-            return self.bind(method, (advice, Some(says)), span).flatten();
+            return self.bind(method, advice, Some(says), span).flatten();
         }
-        self.bind_alike(method, (advice, Some(says)), span)
+        self.bind_alike(method, advice, Some(says), span)
     }
 
     /// Binds the hooks of a method whose calls are spans.
@@ -595,7 +687,8 @@ impl Planner<'_> {
         &mut self,
         method: &Method<'_>,
         advice: Advice,
-        (switches, span): (Option<&Switches>, &SpanRule),
+        switches: Option<&Switches>,
+        span: &SpanRule,
     ) -> Option<u32> {
         // What no switch is about is on at any level.
         let says = switches.map_or(0, |switches| says(0, switches));
@@ -614,23 +707,28 @@ impl Planner<'_> {
     fn bind_alike(
         &mut self,
         method: &Method<'_>,
-        (advice, switched): (Advice, Option<i32>),
+        advice: Advice,
+        switched: Option<i32>,
         span: Option<&SpanRule>,
     ) -> Option<u32> {
         let is_async = method.kinds.intersects(Kinds::ASYNC);
-        let of_span = span.map(|span| (span.clone(), method.descriptor.to_string()));
-        let like = (switched, is_async, of_span);
+        let like = Alike {
+            switched,
+            is_async,
+            span: span.cloned(),
+            descriptor: span.map(|_| method.descriptor.to_owned()),
+        };
         if let Some(&known) = self.alike.get(&like) {
             return Some(known);
         }
-        let place = self.bind(method, (advice, switched), span).flatten()?;
+        let place = self.bind(method, advice, switched, span).flatten()?;
         self.alike.insert(like, place);
         Some(place)
     }
 
     /// Leaves a method of a type that rules call.
     fn leave_called(&mut self, ty: u32, index: u32, method: &Method<'_>) {
-        let Some((_, matcher)) = &self.current else {
+        let Some(Current { matcher, .. }) = &self.current else {
             return;
         };
         let (mut is_meant, matched) = (false, &mut self.plan.matched);
@@ -648,7 +746,7 @@ impl Planner<'_> {
     /// Whether an aspect with hooks of its own leaves a method out that is too small for a trace.
     fn leaves_of_own(&self, method: &Method<'_>, reason: Reason) -> bool {
         let all = self.matcher.matcher();
-        let (true, Some((_, matcher))) = (
+        let (true, Some(Current { matcher, .. })) = (
             matches!(reason, Reason::Trivial | Reason::Small) && all.has_observers(),
             &self.current,
         ) else {
@@ -657,7 +755,7 @@ impl Planner<'_> {
         let mut leaves = false;
         matcher.each_aspect(method, &mut |aspect, said| {
             let own = all.own_hooks(aspect);
-            leaves |= said == Err(reason) && own.is_some_and(|(_, own)| own.has_hooks());
+            leaves |= said == Err(reason) && own.is_some_and(|own| own.hooks.has_hooks());
         });
         leaves
     }
@@ -712,7 +810,8 @@ fn without_casts(
     let Some(name) = bound.layers().find_map(changes) else {
         return Ok(bound);
     };
-    let hooks = meets.iter().flat_map(|(.., own)| {
+    let hooks = meets.iter().flat_map(|meets| {
+        let own = meets.hooks;
         let hooks = (own.enter.iter().chain(&own.exit)).chain(&own.exception);
         hooks.map(move |hook| (own, hook))
     });
@@ -752,28 +851,29 @@ impl Planner<'_> {
         }
     }
 
-    /// Binds what a method gets: the verdict then, and the place of its hooks in the plan. `None`: the job fails for it.
+    /// Binds what a method gets. `None`: the job fails for it.
     fn bound(
         &mut self,
-        place: (u32, u32),
+        place: MethodPlace,
         method: &Method<'_>,
         verdict: Verdict,
-        (switches, span): (Option<Switches>, Option<Arc<SpanRule>>),
-    ) -> Option<(Verdict, Option<u32>)> {
+        switches: Option<Switches>,
+        span: Option<&SpanRule>,
+    ) -> Option<Settled> {
         let Verdict::Weave(advice) = verdict else {
-            return Some((verdict, None));
+            return Some(Settled::without_hooks(verdict));
         };
         if span.is_some() || switches.is_some() {
             let bound = match (&span, &switches) {
                 (Some(span), switches) => {
-                    self.bind_span(method, advice, (switches.as_ref(), span))?
+                    self.bind_span(method, advice, switches.as_ref(), span)?
                 }
                 (None, Some(switches)) => self.bind_switched(method, advice, switches)?,
                 (None, None) => unreachable!("one of them is there"),
             };
             self.plan
                 .switched
-                .extend(switches.map(|switches| (place, switches)));
+                .extend(switches.map(|switches| Switched { place, switches }));
             let rest = advice.without(Advice::LIBRARY);
             let own = &self.plan.bound[bound as usize];
             let advice = match own.logical {
@@ -784,28 +884,28 @@ impl Planner<'_> {
                 Some(_) => rest.with(Advice::ALL),
                 None => rest.with(Advice::OWN),
             };
-            return Some((Verdict::Weave(advice), Some(bound)));
+            return Some(Settled::hooked(advice, bound));
         }
         if advice.has(Advice::OWN) {
-            return Some(match self.bind(method, (advice, None), None)? {
-                Some(bound) => (verdict, Some(bound)),
+            return Some(match self.bind(method, advice, None, None)? {
+                Some(bound) => Settled::hooked(advice, bound),
                 // Its aspects pass over it, but for what they record.
                 None => match advice.without(Advice::OWN) {
-                    Advice(0) => (Verdict::Unmatched, None),
-                    advice => (Verdict::Weave(advice), None),
+                    Advice(0) => Settled::without_hooks(Verdict::Unmatched),
+                    advice => Settled::without_hooks(Verdict::Weave(advice)),
                 },
             });
         }
         if self.tells_texts(advice) {
-            let bound = self.bind_alike(method, (advice, None), None)?;
-            return Some((Verdict::Weave(advice.with(Advice::OWN)), Some(bound)));
+            let bound = self.bind_alike(method, advice, None, None)?;
+            return Some(Settled::hooked(advice.with(Advice::OWN), bound));
         }
-        Some((verdict, None))
+        Some(Settled::without_hooks(verdict))
     }
 
     /// Notes which aspects match a method, where the caller collects that.
-    fn note_meant(&mut self, (ty, index): (u32, u32), method: &Method<'_>) {
-        let Some((_, matcher)) = &self.current else {
+    fn note_meant(&mut self, place: MethodPlace, method: &Method<'_>) {
+        let Some(Current { matcher, .. }) = &self.current else {
             return;
         };
         let (mut taken, mut left) = (Vec::new(), Vec::new());
@@ -814,6 +914,7 @@ impl Planner<'_> {
             _ => left.push(aspect),
         });
         let aspects = if taken.is_empty() { left } else { taken };
+        let MethodPlace { ty, index } = place;
         self.plan.meant.push(Meant { ty, index, aspects });
     }
 }
@@ -836,10 +937,10 @@ impl Visitor for Planner<'_> {
             self.current = None;
             return false;
         }
-        self.current = self
-            .matcher
-            .for_type(ty)
-            .map(|matcher| ((self.base_of)(number, ty.name), matcher));
+        self.current = self.matcher.for_type(ty).map(|matcher| Current {
+            base: (self.base_of)(number, ty.name),
+            matcher,
+        });
         if (self.explain || self.own.is_some()) && self.current.is_some() {
             ty.name.clone_into(&mut self.name);
         }
@@ -847,10 +948,11 @@ impl Visitor for Planner<'_> {
     }
 
     fn method(&mut self, index: u32, method: &Method<'_>) {
-        let Some((base, matcher)) = &self.current else {
+        let Some(Current { base, matcher }) = &self.current else {
             return;
         };
         let (ty, base) = (self.plan.types - 1, *base);
+        let place = MethodPlace { ty, index };
         let is_left = match self.leaves {
             Leaves::Methods(methods) => methods.iter().any(|left| **left == *method.name),
             leaves => leaves == Leaves::All,
@@ -864,7 +966,7 @@ impl Visitor for Planner<'_> {
         if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
             span = self.span(method);
             self.plan.roots.push(Root {
-                place: (ty, index),
+                place,
                 span: span.clone(),
             });
         }
@@ -875,12 +977,12 @@ impl Visitor for Planner<'_> {
             _ => None,
         };
         let span = span.filter(|_| self.is_span_hooked(method, verdict));
-        let Some((verdict, bound)) = self.bound((ty, index), method, verdict, (switches, span))
-        else {
+        let settled = self.bound(place, method, verdict, switches, span.as_deref());
+        let Some(Settled { verdict, bound }) = settled else {
             return; // the job fails for it
         };
         if self.explain && (has_calls || verdict != Verdict::Unmatched) {
-            self.note_meant((ty, index), method);
+            self.note_meant(place, method);
         }
         match verdict {
             Verdict::Unmatched => {}
@@ -1049,8 +1151,10 @@ slower-than = \"2ms\"
             };
             let own = Own {
                 binder,
-                artifact: "app.jar",
-                adapters: "weave/hooks/",
+                home: Home {
+                    artifact: "app.jar",
+                    adapters: "weave/hooks/",
+                },
             };
             let mut planner = Planner::new(&artifact, &base_of, false).with_own(own);
             show(
@@ -1059,7 +1163,9 @@ slower-than = \"2ms\"
             );
             assert!(planner.misfits.is_empty());
             let plan = planner.plan;
-            let switched: FxHashMap<u32, Switches> = plan.switched_ids().into_iter().collect();
+            let switched = plan.switched_ids().into_iter();
+            let switched: FxHashMap<u32, Switches> =
+                switched.map(|one| (one.id, one.switches)).collect();
             let shown = |m: &Planned| {
                 let by = switched.get(&m.id).map(|by| {
                     let by = by.iter().map(|s| format!("{} {}", s.name, s.level));

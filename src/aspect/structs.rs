@@ -15,6 +15,13 @@ pub struct Structs {
     missing: Mutex<BTreeMap<Box<str>, Box<str>>>,
 }
 
+/// A struct of which nothing is known.
+pub struct MissingStruct {
+    pub name: Box<str>,
+    /// The display name of its assembly.
+    pub assembly: Box<str>,
+}
+
 impl Structs {
     /// Adds a struct; of two with one name a ref struct counts.
     pub fn add(&mut self, name: Box<str>, by_ref_like: bool) {
@@ -52,11 +59,14 @@ impl Structs {
         missing.contains_key(name)
     }
 
-    /// The structs of which nothing is known, ascending, each with its assembly's display name.
-    pub fn missing(&self) -> Vec<(Box<str>, Box<str>)> {
+    /// The structs of which nothing is known, ascending.
+    pub fn missing(&self) -> Vec<MissingStruct> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         (missing.iter())
-            .map(|(name, assembly)| (name.clone(), assembly.clone()))
+            .map(|(name, assembly)| MissingStruct {
+                name: name.clone(),
+                assembly: assembly.clone(),
+            })
             .collect()
     }
 

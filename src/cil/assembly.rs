@@ -1,8 +1,7 @@
 //! The steps of a weave: threads weave the methods in parts, [`Joiner`] joins the parts in their order, so that the file
 //! does not depend on the threads, and the file is laid out. Each step makes a type from the one before: [`Weaver`], [`Joined`](crate::cil::weave::join::Joined), [`Woven`], [`Written`].
 
-use crate::aspect::advice::Reason;
-use crate::aspect::plan::Redirected;
+use crate::aspect::plan::LeftCall;
 use crate::aspect::woven::WovenType;
 use crate::cil::image::Image;
 use crate::cil::machines::Machines;
@@ -216,7 +215,7 @@ pub struct Woven<'i, 'a> {
     tail_calls: u32,
     /// The assemblies without a strong name that hooks brought.
     unsigned: Vec<String>,
-    left_calls: Vec<(Redirected, Reason)>,
+    left_calls: Vec<LeftCall>,
 }
 
 impl<'i, 'a> Woven<'i, 'a> {
@@ -279,7 +278,7 @@ impl<'i, 'a> Woven<'i, 'a> {
     }
 
     /// The planned calls and points that stay as they are, and why.
-    pub fn left_calls(&self) -> &[(Redirected, Reason)] {
+    pub fn left_calls(&self) -> &[LeftCall] {
         &self.left_calls
     }
 

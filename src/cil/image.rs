@@ -1,5 +1,6 @@
 //! An assembly or module: the CLI header and its metadata, in place.
 
+use crate::aspect::joinpoint::Described;
 use crate::aspect::structs::Structs;
 use crate::cil::cli_header::CliHeader;
 use crate::cil::il::body::Body;
@@ -261,7 +262,7 @@ impl<'a> Image<'a> {
     }
 
     /// Name and descriptor of a method, by the numbers of its type and in its type in the order of the scan.
-    pub fn describe(&self, ty: u32, index: u32) -> Result<(String, String)> {
+    pub fn describe(&self, ty: u32, index: u32) -> Result<Described> {
         self.metadata.describe(ty, index)
     }
 }

@@ -3,7 +3,7 @@
 use crate::aspect::bind::ty::{Signature, Ty};
 use crate::aspect::callees::CallRules;
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    Access, EachCall, EachName, Field, Kinds, LineStart, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
@@ -29,8 +29,8 @@ pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
 
 /// Debugging information.
 pub trait Lines: Sync {
-    /// Where the source lines of a method (a `MethodDef` row) begin: a pc and the line, ascending.
-    fn lines(&self, method: u32) -> Vec<(u32, u32)>;
+    /// Where the source lines of a method (a `MethodDef` row) begin, ascending.
+    fn lines(&self, method: u32) -> Vec<LineStart>;
 }
 
 /// Facts of a whole image that the scan of each type needs.
@@ -521,8 +521,8 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
-        let of = (self.image, self.machines(), self.lines);
-        let _ = points::each_point(of, self.number, kinds, each);
+        let (image, machines) = (self.image, self.machines());
+        let _ = points::each_point(image, machines, self.lines, self.number, kinds, each);
     }
 
     fn is_straight_line(&self) -> bool {
@@ -547,7 +547,7 @@ impl MethodDetails for MethodView<'_, '_> {
         }
     }
 
-    fn lines(&self) -> Vec<(u32, u32)> {
+    fn lines(&self) -> Vec<LineStart> {
         self.lines
             .map_or(Vec::new(), |lines| lines.lines(self.number))
     }

@@ -580,15 +580,16 @@ impl App {
                 percent(n, interval)
             }
         };
-        let columns: [MethodColumn; 8] = [
-            ("self", Some(Sort::Own), |row| row.recent.own),
-            ("total", Some(Sort::Total), |row| row.recent.total),
-            ("calls/s", Some(Sort::Calls), |row| row.recent.all_calls()),
-            ("errors/s", Some(Sort::Errors), |row| row.recent.errors),
-            ("calls", None, |row| row.sum.all_calls()),
-            ("mean", Some(Sort::Mean), |row| mean(&row.sum)),
-            ("longest", Some(Sort::Longest), |row| row.longest),
-            ("now", None, |row| u64::from(row.now)),
+        let column = |head, sort, value| MethodColumn { head, sort, value };
+        let columns = [
+            column("self", Some(Sort::Own), |row| row.recent.own),
+            column("total", Some(Sort::Total), |row| row.recent.total),
+            column("calls/s", Some(Sort::Calls), |row| row.recent.all_calls()),
+            column("errors/s", Some(Sort::Errors), |row| row.recent.errors),
+            column("calls", None, |row| row.sum.all_calls()),
+            column("mean", Some(Sort::Mean), |row| mean(&row.sum)),
+            column("longest", Some(Sort::Longest), |row| row.longest),
+            column("now", None, |row| u64::from(row.now)),
         ];
         let text = |head: &str, n: u64| match head {
             "self" | "total" => part(n),
@@ -599,7 +600,7 @@ impl App {
         let shown: Vec<&MethodRow> = (self.methods.iter())
             .filter(|row| self.fits(&row.name))
             .collect();
-        let of_each = columns.map(|(head, sort, value)| {
+        let of_each = columns.map(|MethodColumn { head, sort, value }| {
             let cells = shown.iter().map(|row| match row.is_counted() {
                 true if !OF_COUNTED.contains(&head) => String::new(),
                 _ => {
@@ -621,7 +622,7 @@ impl App {
         let (figures, room) = fitting(of_each.into(), &order, self.sort, area.width);
         let names = shown.iter().map(|row| vec![cut_method(&row.name, room)]);
         let names = names.collect();
-        let heads = vec![("method", Some(Sort::Name), room)];
+        let heads = vec![Texts::new("method", Some(Sort::Name), room)];
         self.table(frame, area, &figures, heads, names);
     }
 
@@ -699,7 +700,10 @@ impl App {
         let title = shown
             .get(chosen)
             .map_or(String::new(), |(_, name, _)| format!(" stack of {name} "));
-        let heads = vec![("thread", None, for_thread), ("in", None, for_call)];
+        let heads = vec![
+            Texts::new("thread", None, for_thread),
+            Texts::new("in", None, for_call),
+        ];
         let halves = [Constraint::Fill(1), Constraint::Fill(1)];
         let [above, below] = Layout::vertical(halves).areas(area);
         self.table(frame, above, &figures, heads, names);
@@ -741,7 +745,7 @@ impl App {
                 vec![cut_middle(&format!("{ended}{}", s.command), room)]
             })
             .collect();
-        let heads = vec![("command", Some(Sort::Name), room)];
+        let heads = vec![Texts::new("command", Some(Sort::Name), room)];
         self.table(frame, area, &figures, heads, names);
     }
 
@@ -751,7 +755,7 @@ impl App {
         frame: &mut Frame,
         area: Rect,
         figures: &[Figures],
-        texts: Vec<(&'static str, Option<Sort>, usize)>,
+        texts: Vec<Texts>,
         names: Vec<Vec<String>>,
     ) {
         let last = names.len().saturating_sub(1);
@@ -768,7 +772,7 @@ impl App {
         .chain(
             texts
                 .iter()
-                .map(|&(head, sort, _)| marked(head.to_owned(), sort)),
+                .map(|text| marked(text.head.to_owned(), text.sort)),
         );
         let header = Row::new(heads).style(Style::new().add_modifier(Modifier::BOLD));
         let rows = names.into_iter().enumerate().map(|(i, names)| {
@@ -778,7 +782,7 @@ impl App {
             Row::new(cells.chain(names.into_iter().map(Cell::from)))
         });
         let widths = (figures.iter().map(Figures::width))
-            .chain(texts.iter().map(|text| text.2))
+            .chain(texts.iter().map(|text| text.width))
             .map(|width| Constraint::Length(width as u16));
         let widths: Vec<Constraint> = widths.collect();
         let table = Table::new(rows.collect::<Vec<_>>(), widths)
@@ -788,8 +792,26 @@ impl App {
     }
 }
 
-/// A head, what it sorts by, and a method's number.
-type MethodColumn = (&'static str, Option<Sort>, fn(&MethodRow) -> u64);
+/// A column of methods' figures.
+struct MethodColumn {
+    head: &'static str,
+    /// What it sorts by.
+    sort: Option<Sort>,
+    value: fn(&MethodRow) -> u64,
+}
+
+/// A column of texts.
+struct Texts {
+    head: &'static str,
+    sort: Option<Sort>,
+    width: usize,
+}
+
+impl Texts {
+    fn new(head: &'static str, sort: Option<Sort>, width: usize) -> Texts {
+        Texts { head, sort, width }
+    }
+}
 
 /// Columns that a method has whose calls are only counted.
 const OF_COUNTED: [&str; 3] = ["calls/s", "calls", "now"];

@@ -146,7 +146,11 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
 }
 
 fn show(args: &TuneArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
-    let (analysis, symbols, failed) = analyse(args)?;
+    let Analysed {
+        analysis,
+        symbols,
+        failed,
+    } = analyse(args)?;
     let advised = Advised::new(args, analysis, symbols);
     let file = match &args.write {
         Some(path) if advised.tuning.reached => Some(advised.write(path)?),
@@ -168,8 +172,16 @@ fn show(args: &TuneArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     Ok(NOT_DONE)
 }
 
-/// The sum of all traces, and of each row the names that rules are about.
-fn analyse(args: &TuneArgs) -> Result<(Analysis, Vec<Option<Symbol>>, Vec<Error>)> {
+/// The sum of all traces.
+struct Analysed {
+    analysis: Analysis,
+    /// Of each row, the names that rules are about.
+    symbols: Vec<Option<Symbol>>,
+    /// Why traces cannot be read.
+    failed: Vec<Error>,
+}
+
+fn analyse(args: &TuneArgs) -> Result<Analysed> {
     let files = traces::files(&args.traces)?;
     if let Some(path) = &args.write {
         let outputs = [("--write", path.as_path())];
@@ -204,7 +216,11 @@ fn analyse(args: &TuneArgs) -> Result<(Analysis, Vec<Option<Symbol>>, Vec<Error>
     for mapping in &mappings {
         analysis.restore_names(mapping);
     }
-    Ok((analysis, symbols, failed))
+    Ok(Analysed {
+        analysis,
+        symbols,
+        failed,
+    })
 }
 
 /// A method by the names that rules are about. Of one that an optimiser moved from another class, that is the class where it is

@@ -206,10 +206,11 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
 #[derive(Default)]
 pub struct Files(Vec<Named>);
 
-struct Named {
-    what: &'static str,
-    path: PathBuf,
-    is_output: bool,
+/// A file of a job.
+pub struct Named {
+    pub what: &'static str,
+    pub path: PathBuf,
+    pub is_output: bool,
 }
 
 impl Files {
@@ -233,9 +234,8 @@ impl Files {
         });
     }
 
-    /// All of them: what each is, its path, whether it is written.
-    pub fn all(&self) -> impl Iterator<Item = (&'static str, &Path, bool)> {
-        (self.0.iter()).map(|file| (file.what, file.path.as_path(), file.is_output))
+    pub fn all(&self) -> &[Named] {
+        &self.0
     }
 
     /// Refuses an output that is another file of the job, by either name.

@@ -17,7 +17,7 @@ use crate::aspect::attempt::{Attempt, settle};
 use crate::aspect::bind::call::{Bound, Call, Proceed};
 use crate::aspect::bind::layers::{self, BODY, layers};
 use crate::aspect::bind::ty::Ty;
-use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::plan::{MethodPlace, Plan, Planned};
 use crate::aspect::serial::{FIELD, Said};
 use crate::bytes::{Cursor, modified_utf8, mutf8, put_uleb32};
 use crate::dex::bodies::debug_info;
@@ -26,14 +26,15 @@ use crate::dex::bodies::pc_lines::PcLines;
 use crate::dex::format::class::{ClassDef, Members, Method as Member, flag};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::debug_lines::dbg;
-use crate::dex::format::file::{Dex, File};
+use crate::dex::format::file::{Dex, File, MethodId, ProtoId};
 use crate::dex::format::insn;
 use crate::dex::format::lookup;
 use crate::dex::format::order;
-use crate::dex::hooks::own::{Method, Needs, descriptor, parameters_of, wanted};
+use crate::dex::hooks::own::{AddedHooks, Method, Needs, descriptor, parameters_of, wanted};
 use crate::dex::hooks::proceed::{Found, Runner, of_object};
 use crate::dex::ids::{
-    self, Added, Constant, Ids, NewMembers, Wanted, WantedField, Wants, class_checksums,
+    self, Added, ChangedMethod, Constant, Ids, NewMembers, PlacedMethod, Wanted, WantedField,
+    Wants, class_checksums,
 };
 use crate::dex::lower::own::{InPlace, Made};
 use crate::dex::lower::own_frame::Names;
@@ -56,15 +57,12 @@ const WITH_DEFAULTS: u8 = 37;
 /// Most words that a body can take: those of an instruction that calls, without the object that a constructor gets.
 const MOST_WORDS: u32 = 0xff - 1;
 
-/// Type and index of a planned method.
-type Place = (u32, u32);
-
 /// Weaves the planned methods of a dex file. `run` may use many threads; the result does not depend on it.
 pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) -> Result<Woven> {
     if !plan.has_around() {
         return parts::weave(dex, plan, scratch, run);
     }
-    let mut leave: FxHashMap<Place, Reason> = FxHashMap::default();
+    let mut leave: FxHashMap<MethodPlace, Reason> = FxHashMap::default();
     // A method whose parts cannot get their hooks stays whole. That makes room for others alone, so this ends.
     loop {
         let known = leave.len();
@@ -97,7 +95,7 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
         let methods = woven.types.iter().flat_map(|ty| ty.methods());
         let lines: FxHashMap<u32, u32> = methods.map(|m| (m.id, m.line)).collect();
         let types = parts::list(dex, plan, scratch, |planned| {
-            let place = (planned.ty, planned.index);
+            let place = planned.place();
             match (leave.get(&place), split.lines.get(&place)) {
                 (Some(reason), _) => Err(*reason),
                 (None, Some(line)) => Ok(*line),
@@ -119,11 +117,11 @@ struct Split {
     /// What is woven into it.
     plan: Plan,
     /// The methods that these were.
-    origins: Vec<Place>,
+    origins: Vec<MethodPlace>,
     /// The methods by whose names sections go.
     named: Vec<u32>,
     /// The methods that are split, and their first lines.
-    lines: FxHashMap<Place, u32>,
+    lines: FxHashMap<MethodPlace, u32>,
     /// A method turned out not to be split when the tables had it already: again without it.
     is_broken: bool,
 }
@@ -131,7 +129,7 @@ struct Split {
 /// Hooks of a split method, by the indices of the parts.
 struct Part {
     planned: Planned,
-    origin: Place,
+    origin: MethodPlace,
     named: u32,
 }
 
@@ -140,7 +138,7 @@ impl Split {
     fn of(
         dex: &Dex<'_>,
         plan: &Plan,
-        leave: &mut FxHashMap<Place, Reason>,
+        leave: &mut FxHashMap<MethodPlace, Reason>,
         scratch: &mut Scratch,
         run: Run<'_>,
     ) -> Result<Split> {
@@ -150,21 +148,23 @@ impl Split {
         let mut starts = Vec::new();
         let mut all: Vec<Part> = Vec::new();
         let mut added_types = 0;
-        for (file, ours, first_type) in parts::by_file(dex, plan)? {
+        for parts::OfFile {
+            file,
+            planned: ours,
+            first_type,
+        } in parts::by_file(dex, plan)?
+        {
             let mut splitting = Splitting::new(file, first_type)?;
             if ours.iter().any(|p| around(plan, p).is_some()) {
                 order::check(file)?;
             }
             splitting.outline(plan, ours, leave)?;
             let made = splitting.make(plan, leave, scratch, run)?;
-            let (ids, places) = match made {
-                Some(made) => (Some(made.ids), made.places),
-                None => (None, FxHashMap::default()),
-            };
             let moved = first_type + added_types;
             for one in ours {
-                let origin = (one.ty, one.index);
-                if around(plan, one).is_some() && !places.contains_key(&origin) {
+                let origin = one.place();
+                let done = made.as_ref().and_then(|made| made.places.get(&origin));
+                if around(plan, one).is_some() && done.is_none() {
                     continue;
                 }
                 let class = one.ty - first_type;
@@ -172,7 +172,7 @@ impl Split {
                     Some(index) => *index,
                     None => one.index,
                 };
-                let moves = ids.as_ref().and_then(|(_, moves)| moves.get(&class));
+                let moves = made.as_ref().and_then(|made| made.moved.get(&class));
                 let planned = Planned {
                     ty: one.ty - first_type + moved,
                     index: moves.map_or(one.index, |moves| index(moves)),
@@ -183,11 +183,11 @@ impl Split {
                     .get(one.index as usize)
                     .ok_or_else(parts::another_file)?)
                 .id;
-                let named = match &ids {
-                    Some((ids, _)) => ids.remap.methods[old as usize],
+                let named = match &made {
+                    Some(made) => made.ids.remap.methods[old as usize],
                     None => old,
                 };
-                let Some(done) = places.get(&origin) else {
+                let Some(done) = done else {
                     all.push(Part {
                         planned,
                         origin,
@@ -203,8 +203,8 @@ impl Split {
                 split.put_layers(plan, one, &whole, done, &mut all);
             }
             split.is_broken |= splitting.is_broken;
-            let ids = match ids {
-                Some((ids, _)) => ids,
+            let ids = match made {
+                Some(made) => made.ids,
                 None if dex.files.len() > 1 => {
                     let ids = Ids::none(file);
                     scratch.copy_all(file, &ids, run)?;
@@ -340,8 +340,10 @@ struct Done {
 
 /// The result for a file.
 struct MadeFile {
-    ids: (Ids, FxHashMap<u32, Vec<u32>>),
-    places: FxHashMap<Place, Done>,
+    ids: Ids,
+    /// New numbers of the methods of classes that get more, by the classes' numbers.
+    moved: FxHashMap<u32, Vec<u32>>,
+    places: FxHashMap<MethodPlace, Done>,
 }
 
 /// A file under way.
@@ -395,7 +397,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
                 let mut members = Members::read(self.file, class.data)?;
                 of.direct = members.direct;
                 while let Some(method) = members.next()? {
-                    let (_, _, name) = self.file.method(method.id)?;
+                    let MethodId { name, .. } = self.file.method(method.id)?;
                     of.is_split |= self.file.string(name)?.starts_with(BODY.as_bytes());
                     of.methods.push(method);
                 }
@@ -410,10 +412,10 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         &mut self,
         plan: &'p Plan,
         planned: &[Planned],
-        leave: &mut FxHashMap<Place, Reason>,
+        leave: &mut FxHashMap<MethodPlace, Reason>,
     ) -> Result<()> {
         for one in planned {
-            let place = (one.ty, one.index);
+            let place = one.place();
             let Some(bound) = around(plan, one).filter(|_| !leave.contains_key(&place)) else {
                 continue;
             };
@@ -471,7 +473,11 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         }
         let class = ClassDef::read(&file.classes[number as usize]);
         let is_interface = class.access & flag::INTERFACE != 0;
-        let (ty, proto, name) = file.method(member.id)?;
+        let MethodId {
+            class: ty,
+            proto,
+            name,
+        } = file.method(member.id)?;
         let name = file.string(name)?;
         // Hidden-API data has flags for each method, and a lock of this kind would be another one's.
         let odd = flag::CONSTRUCTOR | flag::SYNCHRONIZED;
@@ -485,7 +491,11 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         }
         let owner = file.descriptor(ty)?.to_vec();
         let has_this = member.access & flag::STATIC == 0;
-        let (_, returns, list) = file.proto(proto)?;
+        let ProtoId {
+            returns,
+            parameters: list,
+            ..
+        } = file.proto(proto)?;
         let mut takes = Vec::new();
         if has_this {
             takes.push(of_type(file, ty)?);
@@ -548,7 +558,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
     fn make(
         &mut self,
         plan: &Plan,
-        leave: &mut FxHashMap<Place, Reason>,
+        leave: &mut FxHashMap<MethodPlace, Reason>,
         scratch: &mut Scratch,
         run: Run<'_>,
     ) -> Result<Option<MadeFile>> {
@@ -557,11 +567,11 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         if outlines.is_empty() {
             return Ok(None);
         }
-        let (fits, found) = most_that_fit(self.file, &outlines, room)?;
-        for outline in outlines.drain(fits..) {
-            leave.insert(place_of(&outline), Reason::PoolFull);
+        let Fitting { count, found } = most_that_fit(self.file, &outlines, room)?;
+        for outline in outlines.drain(count..) {
+            leave.insert(outline.planned.place(), Reason::PoolFull);
         }
-        let Some((mut added, names)) = found else {
+        let Some(FoundIds { mut added, names }) = found else {
             return Ok(None);
         };
         let mut to_static = Vec::new();
@@ -569,16 +579,16 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             to_static.push(self.class(outline.class)?.first + outline.planned.index);
         }
         let this = added.strings[0];
-        scratch.copy_to_static(self.file, &added.ids, (&to_static, this), run)?;
-        let (mut methods, mut fields) = (0, 0);
+        scratch.copy_to_static(self.file, &added.ids, &to_static, this, run)?;
+        let mut taken = TakenParts::default();
         let mut members: Vec<NewMembers> = Vec::new();
         let mut classes = Vec::new();
         for outline in &outlines {
-            let attempt = outline.parts(&added, (&mut methods, &mut fields), &names, this);
+            let attempt = outline.parts(&added, &mut taken, &names, this);
             let made = match settle(attempt)? {
                 Ok(made) => made,
                 Err(reason) => {
-                    leave.insert(place_of(outline), reason);
+                    leave.insert(outline.planned.place(), reason);
                     self.is_broken = true;
                     return Ok(None);
                 }
@@ -598,22 +608,25 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             let mut places = made
                 .methods
                 .iter()
-                .map(|(code, debug)| scratch.bodies().add(code, debug));
+                .map(|method| scratch.bodies().add(&method.code, &method.debug));
             let whole = places.next().unwrap_or(body);
-            of.changed
-                .push((outline.planned.index, outline.member.access, whole));
+            of.changed.push(ChangedMethod {
+                number: outline.planned.index,
+                access: outline.member.access,
+                code: whole,
+            });
             of.constant = of.constant.or(made.constant);
             let places: Vec<u32> = places.collect();
             let last = made.targets.len() - 1;
             for (n, &id) in made.targets.iter().enumerate() {
-                let (access, place) = match places.get(n) {
+                let (access, code) = match places.get(n) {
                     Some(place) if n < last => (outline.access(0), *place),
                     _ => {
                         let kept = flag::STRICT | flag::DECLARED_SYNCHRONIZED;
                         (outline.access(kept), body)
                     }
                 };
-                of.added.push((id, access, place));
+                of.added.push(PlacedMethod { id, access, code });
             }
             classes.extend(made.classes);
         }
@@ -622,9 +635,10 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         added.ids.classes.extend(classes);
         added.ids.members = members;
         added.ids.changed = class_checksums::without(self.file, &added.ids)?;
-        let moves = moves.into_iter().map(|(class, (old, _))| (class, old));
+        let moves = moves.into_iter().map(|(class, moved)| (class, moved.old));
         Ok(Some(MadeFile {
-            ids: (added.ids, moves.collect()),
+            ids: added.ids,
+            moved: moves.collect(),
             places,
         }))
     }
@@ -640,7 +654,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
                 .map(|(n, method)| (ids.remap.methods[method.id as usize], n))
                 .collect();
             let added = of.added.iter().enumerate();
-            order.extend(added.map(|(n, method)| (method.0, count + n)));
+            order.extend(added.map(|(n, method)| (method.id, count + n)));
             order.sort_by_key(|method| method.0);
             order.extend((direct..count).map(|n| (0, n)));
             let mut new = vec![0; order.len()];
@@ -648,28 +662,44 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
                 new[*n] = index;
             }
             let added = new.split_off(count);
-            all.insert(of.class, (new, added));
+            all.insert(of.class, Moved { old: new, added });
         }
         Ok(all)
     }
 }
 
-/// New numbers of the methods that a class has, and of those that it gets.
-type Moved = (Vec<u32>, Vec<u32>);
+/// New numbers of the methods of a class.
+struct Moved {
+    /// Of those that it has.
+    old: Vec<u32>,
+    /// Of those that it gets.
+    added: Vec<u32>,
+}
 
-fn place_of(outline: &Outline<'_>) -> Place {
-    (outline.planned.ty, outline.planned.index)
+/// A method that is made.
+struct Written {
+    /// Its code item.
+    code: Vec<u8>,
+    /// Its debug info.
+    debug: Vec<u8>,
 }
 
 /// The parts of a split method, in new indices.
 struct Parts {
-    /// The code items of the method and of those between it and its body, with their debug info.
-    methods: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The method and those between it and its body.
+    methods: Vec<Written>,
     /// What their objects run, the body last.
     targets: Vec<u32>,
     classes: Vec<ids::NewClass>,
     /// See [`Outline::number`].
     constant: Option<Constant>,
+}
+
+/// How many of the ids that were added belong to methods so far.
+#[derive(Default)]
+struct TakenParts {
+    methods: usize,
+    fields: usize,
 }
 
 impl Outline<'_> {
@@ -719,7 +749,7 @@ impl Outline<'_> {
     fn parts(
         &self,
         added: &Added,
-        (methods, fields): (&mut usize, &mut usize),
+        taken: &mut TakenParts,
         names: &Names,
         this: u32,
     ) -> Attempt<Parts> {
@@ -731,8 +761,8 @@ impl Outline<'_> {
         };
         // Before the first of this kind comes the constructor of objects.
         let mut next = || {
-            *methods += 1;
-            *methods
+            taken.methods += 1;
+            taken.methods
         };
         let arguments: Vec<Width> = self.takes.iter().map(width).collect();
         for (n, layer) in self.layers.iter().enumerate() {
@@ -742,8 +772,8 @@ impl Outline<'_> {
                 let runner = self.runner(proceed, class);
                 let (constructor, run) = (next(), next());
                 let count = runner.kept().len();
-                let own = &added.fields[*fields..][..count];
-                *fields += count;
+                let own = &added.fields[taken.fields..][..count];
+                taken.fields += count;
                 let ty = added.classes[constructor];
                 let constructor = added.methods[constructor];
                 proceeds.push((*proceed, Made { ty, constructor }));
@@ -770,12 +800,12 @@ impl Outline<'_> {
             in_place.put(layer.call, &mut code)?;
             let this = (n > 0 && self.has_this).then_some(this);
             let debug = self.lines.debug_info(this, &added.ids.remap.strings);
-            parts.methods.push((code, debug));
+            parts.methods.push(Written { code, debug });
             parts.targets.push(body);
         }
         parts.constant = self.number.map(|value| {
-            let field = added.fields[*fields];
-            *fields += 1;
+            let field = added.fields[taken.fields];
+            taken.fields += 1;
             let own = flag::STATIC | flag::FINAL | flag::SYNTHETIC;
             let seen = match self.is_interface {
                 true => flag::PUBLIC,
@@ -792,10 +822,10 @@ impl Outline<'_> {
 }
 
 /// Where the parts of each split method are, by its place.
-fn done(outlines: &[Outline<'_>], moves: &FxHashMap<u32, Moved>) -> FxHashMap<Place, Done> {
+fn done(outlines: &[Outline<'_>], moves: &FxHashMap<u32, Moved>) -> FxHashMap<MethodPlace, Done> {
     let mut at = 0;
     let each = outlines.iter().map(|outline| {
-        let (_, new) = &moves[&outline.class];
+        let new = &moves[&outline.class].added;
         // Added methods come in the order of the outlines of their class.
         let end = at + outline.layers.len();
         let indices = new[at..end].to_vec();
@@ -805,18 +835,27 @@ fn done(outlines: &[Outline<'_>], moves: &FxHashMap<u32, Moved>) -> FxHashMap<Pl
             has_this: outline.has_this,
             indices,
         };
-        (place_of(outline), done)
+        (outline.planned.place(), done)
     });
     each.collect()
 }
 
-/// How many outlines there is room for, and the ids that these need: as many as each is sure to take room; else down to what
+/// What the parts of methods are and name.
+struct FoundIds {
+    added: Added,
+    names: Names,
+}
+
+/// The outlines that there is room for.
+struct Fitting {
+    count: usize,
+    /// The ids that these need.
+    found: Option<FoundIds>,
+}
+
+/// How many outlines there is room for: as many as each is sure to take room; else down to what
 /// fits, and up again to the most.
-fn most_that_fit(
-    file: &File<'_>,
-    outlines: &[Outline<'_>],
-    room: usize,
-) -> Result<(usize, Option<(Added, Names)>)> {
+fn most_that_fit(file: &File<'_>, outlines: &[Outline<'_>], room: usize) -> Result<Fitting> {
     let mut next = room_for(file, outlines, room);
     let (mut fits, mut too_many, mut step) = (0, next + 1, 1);
     let mut found = None;
@@ -831,7 +870,7 @@ fn most_that_fit(
         };
         step *= 2;
     }
-    Ok((fits, found))
+    Ok(Fitting { count: fits, found })
 }
 
 /// How many of these methods there can be room for: each is sure to take a method, and a class with two for each object.
@@ -861,11 +900,7 @@ fn room_for(file: &File<'_>, outlines: &[Outline<'_>], room: usize) -> usize {
 }
 
 /// Adds what the parts of these methods are and name to a file's tables. `None` where one has no room.
-fn names_of(
-    file: &File<'_>,
-    outlines: &[Outline<'_>],
-    room: usize,
-) -> Result<Option<(Added, Names)>> {
+fn names_of(file: &File<'_>, outlines: &[Outline<'_>], room: usize) -> Result<Option<FoundIds>> {
     let calls = outlines.iter().flat_map(|outline| &outline.layers);
     let mut needs = Needs::of_calls(calls.map(|layer| layer.call));
     let (mut methods, mut fields) = (vec![of_object()], Vec::new());
@@ -891,9 +926,15 @@ fn names_of(
             let types = remap.types.len() + added.ids.types.len();
             methods + room <= 0x1_0000 && types + room <= 0xffff
         });
-        Ok(added.map(|added| (added, (0..methods.len()).collect())))
+        Ok(added.map(|added| AddedHooks {
+            added,
+            places: (0..methods.len()).collect(),
+        }))
     })?;
-    Ok(found.map(|(added, _, names)| (added, names)))
+    Ok(found.map(|found| FoundIds {
+        added: found.hooks.added,
+        names: found.names,
+    }))
 }
 
 fn field_name(n: usize) -> Vec<u8> {

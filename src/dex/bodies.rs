@@ -7,7 +7,7 @@ pub(crate) mod pc_lines;
 
 use crate::aspect::advice::Reason;
 use crate::bytes::u32_at;
-use crate::dex::bodies::chunk::{Chunk, Origin, overlap};
+use crate::dex::bodies::chunk::{Chunk, Origin, PlacedItem, overlap};
 use crate::dex::bodies::inputs::{Inputs, Outcome, Run, too_much_debug_info};
 use crate::dex::format::class::Budget;
 use crate::dex::format::code_item;
@@ -32,8 +32,8 @@ pub(crate) struct Bodies {
     pub code_size: usize,
     pub debug: Vec<u8>,
     pub debug_count: u32,
-    /// Where each code item lies, and its debug info in `debug` or `NO_INDEX`.
-    pub items: Vec<(u32, u32)>,
+    /// Debug info by where it lies in `debug`.
+    pub items: Vec<PlacedItem>,
     /// Where the code of each method lies, in the order of the class data; `NO_INDEX` without code.
     pub methods: Vec<u32>,
     /// Where debug info lies in `debug`.
@@ -145,17 +145,17 @@ impl Bodies {
                 };
                 numbers.push(place);
             }
-            let moved = chunk.items.iter().map(|&(item, debug)| {
-                let debug = numbers.get(debug as usize).copied();
-                (start as u32 + item, debug.unwrap_or(NO_INDEX))
+            let moved = chunk.items.iter().map(|item| PlacedItem {
+                place: start as u32 + item.place,
+                debug: *numbers.get(item.debug as usize).unwrap_or(&NO_INDEX),
             });
             self.items.extend(moved);
             for (&m, place) in methods.iter().zip(&chunk.places) {
                 self.methods[m as usize] = start as u32 + place;
             }
-            for &(planned, left, line) in &chunk.outcomes {
-                let outcome = &mut outcomes[planned as usize];
-                (outcome.left, outcome.line) = (left, line);
+            for settled in &chunk.outcomes {
+                let outcome = &mut outcomes[settled.planned as usize];
+                (outcome.left, outcome.line) = (settled.left, settled.line);
             }
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Bodies {
         let place = (self.added_start + self.added.len()) as u32;
         self.added.extend_from_slice(code);
         self.code_size = self.added_start + self.added.len();
-        let info = match debug {
+        let debug = match debug {
             [] => NO_INDEX,
             debug => {
                 self.debug.extend_from_slice(debug);
@@ -178,7 +178,7 @@ impl Bodies {
                 (self.debug.len() - debug.len()) as u32
             }
         };
-        self.items.push((place, info));
+        self.items.push(PlacedItem { place, debug });
         place
     }
 
@@ -193,9 +193,9 @@ impl Bodies {
             out.resize(section + self.added_start, 0);
             out.extend_from_slice(&self.added);
         }
-        for &(item, info) in self.items.iter().filter(|item| item.1 != NO_INDEX) {
-            let at = section + item as usize + code_item::DEBUG_INFO;
-            out[at..at + 4].copy_from_slice(&(debug + info).to_le_bytes());
+        for item in self.items.iter().filter(|item| item.debug != NO_INDEX) {
+            let at = section + item.place as usize + code_item::DEBUG_INFO;
+            out[at..at + 4].copy_from_slice(&(debug + item.debug).to_le_bytes());
         }
     }
 }

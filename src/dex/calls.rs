@@ -4,7 +4,7 @@ use crate::aspect::bind::reach::{Effect, How, LibraryMethod, LibraryType};
 use crate::bytes::{mutf8, u16_at};
 use crate::dex::format::class::{Budget, ClassDef, Members, Method, flag};
 use crate::dex::format::code_item::Code;
-use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::format::file::{Dex, File, MethodId, NO_INDEX};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
 use crate::error::{Error, Result};
@@ -109,7 +109,7 @@ fn library_method(
 }
 
 fn name_of(file: &File<'_>, method: u32) -> Result<(Box<str>, Box<str>)> {
-    let (_, proto, name) = file.method(method)?;
+    let MethodId { proto, name, .. } = file.method(method)?;
     let mut descriptor = String::new();
     file.proto_descriptor(proto, &mut descriptor)?;
     Ok((mutf8(file.string(name)?).into(), descriptor.into()))
@@ -165,7 +165,7 @@ fn callees(file: &File<'_>, own: u32, insn: Insn) -> Result<[Option<Effect>; 2]>
         }
         _ => return Ok([None, None]),
     };
-    let (owner, _, _) = file.method(insn.index())?;
+    let MethodId { class: owner, .. } = file.method(insn.index())?;
     let is_static = matches!(insn.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE);
     let (name, descriptor) = name_of(file, insn.index())?;
     let call = Effect::Method {

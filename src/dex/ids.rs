@@ -8,7 +8,7 @@ pub(crate) mod numbers;
 pub(crate) mod profile_remap;
 
 use crate::bytes::{u16_at, u32_at};
-use crate::dex::format::file::File;
+use crate::dex::format::file::{FieldId, File, MethodId, ProtoId};
 use crate::dex::format::lookup::{compare_strings, search};
 use crate::dex::format::remap::{Remap, new_index};
 use crate::error::Result;
@@ -51,8 +51,40 @@ pub(crate) struct WantedField<'w> {
     pub ty: &'w [u8],
 }
 
-/// A method of a class: index, access flags, where its code lies.
-pub(crate) type PlacedMethod = (u32, u32, u32);
+/// A method of a class.
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedMethod {
+    /// Its index.
+    pub id: u32,
+    pub access: u32,
+    /// Where its code lies.
+    pub code: u32,
+}
+
+impl PlacedMethod {
+    /// The same where its code lies behind so much else.
+    pub fn behind(self, start: u32) -> PlacedMethod {
+        PlacedMethod {
+            code: start + self.code,
+            ..self
+        }
+    }
+}
+
+/// A method that gets other access flags and code.
+pub(crate) struct ChangedMethod {
+    /// Its number in the class.
+    pub number: u32,
+    pub access: u32,
+    pub code: u32,
+}
+
+/// A field of a class.
+pub(crate) struct PlacedField {
+    /// Its index.
+    pub id: u32,
+    pub access: u32,
+}
 
 /// A class to be added behind all others, in new indices.
 #[derive(Default)]
@@ -61,8 +93,8 @@ pub(crate) struct NewClass {
     pub access: u32,
     pub superclass: u32,
     pub interfaces: Vec<u32>,
-    /// Its instance fields, ascending: index, access flags.
-    pub fields: Vec<(u32, u32)>,
+    /// Its instance fields, ascending.
+    pub fields: Vec<PlacedField>,
     /// Its direct methods, ascending; their code lies in `code`.
     pub methods: Vec<PlacedMethod>,
     /// The same of its virtual ones.
@@ -86,23 +118,29 @@ pub(crate) struct NewMembers {
     pub class: u32,
     /// Direct methods to be added, in new indices; their code lies in the code section.
     pub added: Vec<PlacedMethod>,
-    /// Methods that get other access flags and code, ascending: number in the class, access flags, where the code lies.
-    pub changed: Vec<(u32, u32, u32)>,
+    /// Ascending; their code lies in the code section.
+    pub changed: Vec<ChangedMethod>,
     /// A static field to be added.
     pub constant: Option<Constant>,
+}
+
+/// A string, by its old index, and its new text.
+pub(crate) struct ChangedString {
+    pub index: u32,
+    pub text: Vec<u8>,
 }
 
 /// Additions to a dex's tables.
 pub(crate) struct Ids {
     pub remap: Remap,
     pub strings: Inserted<Vec<u8>>,
-    /// An old string, by its old index, that gets another text and keeps its place.
-    pub changed: Option<(u32, Vec<u8>)>,
+    /// An old string that gets another text and keeps its place.
+    pub changed: Option<ChangedString>,
     /// New string indices.
     pub types: Inserted<u32>,
     pub protos: Inserted<NewProto>,
-    pub fields: Inserted<NewField>,
-    pub methods: Inserted<NewMethod>,
+    pub fields: Inserted<FieldId>,
+    pub methods: Inserted<MethodId>,
     pub classes: Vec<NewClass>,
     /// Ascending by class.
     pub members: Vec<NewMembers>,
@@ -130,12 +168,6 @@ impl Ids {
         }
     }
 }
-
-/// Class, proto, name.
-type NewMethod = (u32, u32, u32);
-
-/// Class, name, type: their order in `field_ids`.
-type NewField = (u32, u32, u32);
 
 /// The new indices of a table's `count` rows.
 fn shifted<T>(count: usize, inserted: &[(u32, T)]) -> Vec<u32> {
@@ -286,19 +318,29 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
         |proto| find_proto(file, &types.remap, proto),
     )?;
 
-    let rows = (wanted.iter().zip(&rows))
-        .map(|(w, proto)| Ok((ty(&w.class)?, protos.index(proto)?, strings.index(&w.name)?)));
-    let rows: Vec<NewMethod> = rows.collect::<Result<_>>()?;
+    let rows = (wanted.iter().zip(&rows)).map(|(w, proto)| {
+        Ok(MethodId {
+            class: ty(&w.class)?,
+            proto: protos.index(proto)?,
+            name: strings.index(&w.name)?,
+        })
+    });
+    let rows: Vec<MethodId> = rows.collect::<Result<_>>()?;
     let methods = Table::add(file.methods.len(), rows.iter().copied(), by_name, |row| {
         find_method(file, [&types.remap, &protos.remap, &strings.remap], row)
     })?;
-    let rows_of_fields =
-        (wants.fields.iter()).map(|f| Ok((ty(&f.class)?, strings.index(&f.name)?, ty(&f.ty)?)));
-    let rows_of_fields: Vec<NewField> = rows_of_fields.collect::<Result<_>>()?;
+    let rows_of_fields = wants.fields.iter().map(|f| {
+        Ok(FieldId {
+            class: ty(&f.class)?,
+            ty: ty(&f.ty)?,
+            name: strings.index(&f.name)?,
+        })
+    });
+    let rows_of_fields: Vec<FieldId> = rows_of_fields.collect::<Result<_>>()?;
     let fields = Table::add(
         file.fields.len(),
         rows_of_fields.iter().copied(),
-        NewField::cmp,
+        by_name_and_type,
         |row| find_field(file, [&types.remap, &strings.remap], row),
     )?;
     // `type_ids` and `proto_ids` are limited by the header, the others by what an instruction can name.
@@ -318,7 +360,7 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     let (strings, string_remap) = strings.into_parts();
     Ok(Some(Added {
         methods: added_methods,
-        classes: rows.iter().map(|row| row.0).collect(),
+        classes: rows.iter().map(|row| row.class).collect(),
         fields: added_fields,
         types: added_types,
         strings: added_strings,
@@ -364,8 +406,13 @@ fn shorty(wanted: &Wanted<'_>) -> Vec<u8> {
 }
 
 /// The order of `method_ids`: by class, name and proto.
-fn by_name(a: &NewMethod, b: &NewMethod) -> Ordering {
-    (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1))
+fn by_name(a: &MethodId, b: &MethodId) -> Ordering {
+    (a.class, a.name, a.proto).cmp(&(b.class, b.name, b.proto))
+}
+
+/// The order of `field_ids`.
+fn by_name_and_type(a: &FieldId, b: &FieldId) -> Ordering {
+    (a.class, a.name, a.ty).cmp(&(b.class, b.name, b.ty))
 }
 
 fn find_string(file: &File<'_>, text: &[u8]) -> Result<Place> {
@@ -386,36 +433,40 @@ fn find_type(file: &File<'_>, strings: &[u32], name: u32) -> Result<Place> {
 fn find_method(
     file: &File<'_>,
     [types, protos, strings]: [&[u32]; 3],
-    wanted: &NewMethod,
+    wanted: &MethodId,
 ) -> Result<Place> {
     search(file.methods.len(), |i| {
-        let (class, proto, name) = file.method(i)?;
-        let old = (
-            new_index(types, class, file.start)?,
-            new_index(protos, proto, file.start)?,
-            new_index(strings, name, file.start)?,
-        );
+        let MethodId { class, proto, name } = file.method(i)?;
+        let old = MethodId {
+            class: new_index(types, class, file.start)?,
+            proto: new_index(protos, proto, file.start)?,
+            name: new_index(strings, name, file.start)?,
+        };
         Ok(by_name(&old, wanted))
     })
 }
 
 /// Finds a field, given the new indices of types and strings.
-fn find_field(file: &File<'_>, [types, strings]: [&[u32]; 2], wanted: &NewField) -> Result<Place> {
+fn find_field(file: &File<'_>, [types, strings]: [&[u32]; 2], wanted: &FieldId) -> Result<Place> {
     search(file.fields.len(), |i| {
-        let row = &file.fields[i as usize];
-        let old = (
-            new_index(types, u32::from(u16_at(row, 0)), file.start)?,
-            new_index(strings, u32_at(row, 4), file.start)?,
-            new_index(types, u32::from(u16_at(row, 2)), file.start)?,
-        );
-        Ok(old.cmp(wanted))
+        let FieldId { class, ty, name } = file.field(i)?;
+        let old = FieldId {
+            class: new_index(types, class, file.start)?,
+            ty: new_index(types, ty, file.start)?,
+            name: new_index(strings, name, file.start)?,
+        };
+        Ok(by_name_and_type(&old, wanted))
     })
 }
 
 /// Finds a proto in the old table, given the new indices of types.
 fn find_proto(file: &File<'_>, types: &[u32], proto: &NewProto) -> Result<Place> {
     search(file.protos.len(), |i| {
-        let (_, returns, list) = file.proto(i)?;
+        let ProtoId {
+            returns,
+            parameters: list,
+            ..
+        } = file.proto(i)?;
         let by_return = new_index(types, returns, file.start)?.cmp(&proto.returns);
         if by_return.is_ne() {
             return Ok(by_return);

@@ -44,6 +44,7 @@ mod walk;
 pub(crate) use lowering::{Hooks, MethodInfo, Scratch};
 pub(crate) use moves::Moves;
 
+use self::branches::Stop;
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
 use crate::aspect::plan::Planned;
@@ -483,15 +484,15 @@ impl Lowering<'_, '_> {
             jumbos,
             ..
         } = &mut scratch.found;
-        let fixed = std::iter::once((0, Place::Prologue, insn::units(prologue)))
+        let fixed = std::iter::once(Stop::insert(0, Place::Prologue, insn::units(prologue)))
             .chain(
                 entries
                     .iter()
                     .filter(|_| places.enters)
-                    .map(|&pc| (pc, Place::Prologue, insn::units(enter))),
+                    .map(|&pc| Stop::insert(pc, Place::Prologue, insn::units(enter))),
             )
-            .chain((places.in_place).map(|pc| (pc, Place::Before, insn::units(exit))))
-            .filter(|s| s.2 > 0);
+            .chain((places.in_place).map(|pc| Stop::insert(pc, Place::Before, insn::units(exit))))
+            .filter(|stop| stop.len > 0);
         let (layout, stops) = (&mut scratch.layout, &mut scratch.stops);
         branches::solve(layout, stops, fixed, jumbos, branches, payloads, self.units);
     }

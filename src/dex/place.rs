@@ -10,12 +10,13 @@ use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::site::{Passed, Placed, Where};
 use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::point::PointKind;
 use crate::bytes::mutf8;
 use crate::dex::analysis::caught::{Caught, Handlers};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::debug_lines;
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
 use crate::dex::lower::insertions::Insertions;
@@ -42,7 +43,7 @@ pub struct Method<'a> {
     is_static: bool,
     /// `type`, `method` and `signature`, as operands have them.
     pub names: [String; 3],
-    lines: Vec<(u32, u32)>,
+    lines: Vec<LineStart>,
     /// Where its object is initialised; none: everywhere.
     initialised: Option<std::result::Result<Vec<(u32, u32)>, Reason>>,
     handlers: Handlers<'a>,
@@ -60,7 +61,7 @@ enum Operand<'t> {
 impl<'a> Method<'a> {
     /// A method of the file, by its index.
     pub fn new(file: &File<'a>, id: u32, code: Code<'a>, is_static: bool) -> Result<Self> {
-        let (class, proto, name) = file.method(id)?;
+        let MethodId { class, proto, name } = file.method(id)?;
         let name = mutf8(file.string(name)?).into_owned();
         let is_constructor = name == "<init>";
         let mut descriptor = String::new();
@@ -124,7 +125,7 @@ impl<'a> Method<'a> {
     pub fn insertions(
         &self,
         wanted: &[Wanted<'_>],
-        mut string: impl FnMut(&str) -> u32,
+        string: impl Fn(&str) -> Result<u32>,
     ) -> Result<std::result::Result<Insertions, Reason>> {
         let mut all = Insertions::default();
         let saved = u32::from(self.code.registers);
@@ -152,7 +153,7 @@ impl<'a> Method<'a> {
                 };
                 *goes = one.caught;
                 let operands = self.operands(insn, placed, asks && is_saved);
-                self.call(one.called, &operands, &mut all, &mut string, out);
+                self.call(one.called, &operands, &mut all, &string, out)?;
                 if placed.when == Where::Replace {
                     replaces = true;
                     if let Some(opcode) = move_result(&placed.point.result) {
@@ -225,10 +226,7 @@ impl<'a> Method<'a> {
             ),
             Passed::Result => Operand::Register(width(&point.result), self.result(insn, placed)),
             Passed::This => Operand::Register(Width::Object, self.code.locals()),
-            Passed::Line => {
-                let place = self.lines.partition_point(|&(pc, _)| pc <= insn.pc);
-                Operand::Number(place.checked_sub(1).map_or(0, |place| self.lines[place].1))
-            }
+            Passed::Line => Operand::Number(LineStart::line_at(&self.lines, insn.pc)),
             Passed::Type => Operand::Text(ty),
             Passed::Method => Operand::Text(method),
             Passed::Signature => Operand::Text(signature),
@@ -241,9 +239,9 @@ impl<'a> Method<'a> {
         called: u32,
         operands: &[Operand<'_>],
         all: &mut Insertions,
-        string: &mut impl FnMut(&str) -> u32,
+        string: &impl Fn(&str) -> Result<u32>,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Result<()> {
         let mut list = Vec::new();
         let mut words = 0;
         let mut is_listed = true;
@@ -263,7 +261,7 @@ impl<'a> Method<'a> {
         let is_range = list.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         if is_listed && (registers::can_be_listed(&list) || is_range) {
             registers::put_invoke_static(out, called as u16, &list);
-            return;
+            return Ok(());
         }
         // The first is for a target that is kept.
         let first = u32::from(self.code.registers) + 1;
@@ -277,12 +275,13 @@ impl<'a> Method<'a> {
                     continue;
                 }
                 Operand::Number(number) => registers::put_const(out, to, *number),
-                Operand::Text(text) => registers::put_const_string(out, to, string(text)),
+                Operand::Text(text) => registers::put_const_string(out, to, string(text)?),
             }
             to += 1;
         }
         let list: Vec<u32> = (first..to).collect();
         registers::put_invoke_static(out, called as u16, &list);
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::dex::analysis::constructor;
 use crate::dex::format::class::{ClassDef, fields_of, flag};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::debug_lines;
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::{BRANCH, ENDS, SWITCH, op};
 use crate::error::Result;
@@ -86,7 +86,7 @@ pub(crate) fn new_objects(file: &File<'_>, code: &Code<'_>) -> Result<Vec<(u32, 
             && let Some(place) = open.iter().position(|one| one.register == receiver)
         {
             let one = open.swap_remove(place);
-            if file.method(insn.index())?.0 == one.class {
+            if file.method(insn.index())?.class == one.class {
                 all.push((insn.pc, one.made));
             }
         }
@@ -350,14 +350,14 @@ impl<'a> Walk<'_, 'a> {
             return Ok(false);
         }
         let mut handlers = handlers.chunk_by(|a, b| a.0 == b.0).peekable();
-        let mut lines = lines.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut lines = lines.chunk_by(|a, b| a.at == b.at).peekable();
         let has_places = handlers.peek().is_some() || lines.peek().is_some();
         for insn in insn::each(code.insns).take_while(|_| has_places) {
             let insn = insn?;
             while handlers.next_if(|same| same[0].0 < insn.pc).is_some() {}
-            while lines.next_if(|same| same[0].0 < insn.pc).is_some() {}
+            while lines.next_if(|same| same[0].at < insn.pc).is_some() {}
             let same = handlers.next_if(|same| same[0].0 == insn.pc);
-            let here = lines.next_if(|same| same[0].0 == insn.pc);
+            let here = lines.next_if(|same| same[0].at == insn.pc);
             if insn.is_payload {
                 continue;
             }
@@ -376,8 +376,8 @@ impl<'a> Walk<'_, 'a> {
             }
             let mut here = here.unwrap_or_default().to_vec();
             here.dedup();
-            for (_, line) in here {
-                self.found(PointKind::Line, insn).show(line, each);
+            for start in here {
+                self.found(PointKind::Line, insn).show(start.line, each);
             }
         }
         Ok(true)
@@ -437,7 +437,11 @@ impl<'a> Walk<'_, 'a> {
         each: EachPoint<'_>,
     ) -> Result<bool> {
         let Reader { file, class, .. } = self.reader;
-        let (owner, proto, name) = file.method(found.insn.index())?;
+        let MethodId {
+            class: owner,
+            proto,
+            name,
+        } = file.method(found.insn.index())?;
         if file.string(name)? != b"<init>" {
             return Ok(true);
         }

@@ -9,7 +9,7 @@ use crate::aspect::attempt::settle;
 use crate::aspect::bind::made::{self, Made};
 use crate::aspect::bind::site::{Goal, Passed};
 use crate::aspect::bind::ty::Ty;
-use crate::aspect::plan::{Plan, Planned, Redirected};
+use crate::aspect::plan::{LeftCall, Plan, Planned, Redirected};
 use crate::bytes::modified_utf8;
 use crate::dex::format::class::{ClassDef, Members, flag};
 use crate::dex::format::code_item::{self, Code};
@@ -25,7 +25,7 @@ use crate::dex::lower::own_frame::Names;
 use crate::dex::place;
 use crate::dex::weave::{Run, Scratch};
 use crate::dex::write::file as new_file;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub struct WithRedirects {
     /// None: all calls stay.
     pub bytes: Option<Vec<u8>>,
     /// The calls that stay as they are, and why.
-    pub left: Vec<(Redirected, Reason)>,
+    pub left: Vec<LeftCall>,
     /// The number of the type that has each redirect's method; they lie behind all others.
     pub types: Vec<Option<u32>>,
 }
@@ -53,7 +53,7 @@ pub fn redirect(
         left: Vec::new(),
         types: vec![None; plan.redirects.len()],
     };
-    let left = |reason| plan.calls.iter().map(|&call| (call, reason)).collect();
+    let left = |reason| LeftCall::all(plan.calls.iter().copied(), reason).collect();
     let [file] = &dex.files[..] else {
         out.left = left(Reason::Unsupported);
         return Ok(out);
@@ -105,7 +105,7 @@ pub fn redirect(
     patch(&mut bytes, plan, &called)?;
     new_file::seal(&mut bytes, &[0]);
     if has_points {
-        bytes = around_points(&bytes, plan, &called, (scratch, run), &mut out.left)?;
+        bytes = around_points(&bytes, plan, &called, scratch, run, &mut out.left)?;
     }
     out.bytes = Some(bytes);
     Ok(out)
@@ -242,8 +242,9 @@ fn around_points(
     bytes: &[u8],
     plan: &Plan,
     called: &[u32],
-    (scratch, run): (&mut Scratch, Run<'_>),
-    left: &mut Vec<(Redirected, Reason)>,
+    scratch: &mut Scratch,
+    run: Run<'_>,
+    left: &mut Vec<LeftCall>,
 ) -> Result<Vec<u8>> {
     let dex = Dex::parse(bytes)?;
     let file = &dex.files[0];
@@ -258,7 +259,10 @@ fn around_points(
                 continue;
             };
             match settle(method.caught(call.at, placed))? {
-                Err(reason) => left.push((*call, reason)),
+                Err(reason) => left.push(LeftCall {
+                    call: *call,
+                    reason,
+                }),
                 Ok(caught) => wanted.push((
                     *call,
                     place::Wanted {
@@ -276,11 +280,11 @@ fn around_points(
             return Ok(());
         };
         let string = |text: &str| {
-            let found = lookup::find_string(file, &modified_utf8(text));
-            found.ok().flatten().unwrap_or_default()
+            let found = lookup::find_string(file, &modified_utf8(text))?;
+            found.ok_or_else(|| Error::new(Kind::NotDone, "a string of a point was not added"))
         };
         match method.insertions(&wanted, string)? {
-            Err(reason) => left.extend(calls.into_iter().map(|call| (call, reason))),
+            Err(reason) => left.extend(LeftCall::all(calls, reason)),
             Ok(found) => {
                 methods.push(Planned {
                     ty: first.ty,
@@ -296,13 +300,11 @@ fn around_points(
         Ok(())
     })?;
     let mut ids = Ids::none(file);
-    let outcomes = scratch.copy_with_points(file, &ids, (&methods, &insertions), run)?;
+    let outcomes = scratch.copy_with_points(file, &ids, &methods, &insertions, run)?;
     for (calls, outcome) in kept.into_iter().zip(outcomes) {
-        left.extend(
-            outcome
-                .into_iter()
-                .flat_map(|reason| calls.iter().map(move |call| (*call, reason))),
-        );
+        if let Some(reason) = outcome {
+            left.extend(LeftCall::all(calls, reason));
+        }
     }
     ids.changed = class_checksums::without(file, &ids)?;
     let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    Access, EachCall, EachName, Field, Kinds, LineStart, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
@@ -12,7 +12,7 @@ use crate::dex::format::class::{self, Budget, ClassDef, Members, fields_of, flag
 use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::debug_lines;
 use crate::dex::format::descriptors::Descriptors;
-use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::format::file::{Dex, FieldId, File, MethodId, NO_INDEX, ProtoId};
 use crate::dex::format::insn;
 use crate::dex::{points, sites};
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
         let mut members = Members::read(file, class.def.data)?;
         let mut index = 0;
         while let Some(method) = members.next()? {
-            let (_, proto, name) = file.method(method.id)?;
+            let MethodId { proto, name, .. } = file.method(method.id)?;
             let name = mutf8(file.string(name)?);
             let descriptor = descriptors.of(proto)?;
             let code =
@@ -95,7 +95,7 @@ fn scan_fields(file: &File<'_>, data: u32, visitor: &mut dyn Visitor) -> Result<
         }
     })?;
     for (id, flags) in all {
-        let (_, ty, name) = file.field(id)?;
+        let FieldId { ty, name, .. } = file.field(id)?;
         let name = mutf8(file.string(name)?);
         visitor.field(&Field {
             name: &name,
@@ -319,7 +319,9 @@ impl Class<'_, '_> {
 impl Details<'_, '_, '_> {
     fn is_constructor(&self) -> bool {
         let file = self.class.file;
-        let name = file.method(self.method.id).and_then(|m| file.string(m.2));
+        let name = file
+            .method(self.method.id)
+            .and_then(|m| file.string(m.name));
         name.is_ok_and(|name| name == b"<init>")
     }
 }
@@ -338,7 +340,9 @@ impl MethodDetails for Details<'_, '_, '_> {
 
     fn parameters(&self, each: EachName<'_>) {
         let file = self.class.file;
-        let list = file.proto(self.proto).and_then(|p| file.type_list(p.2));
+        let list = file
+            .proto(self.proto)
+            .and_then(|p| file.type_list(p.parameters));
         for row in list.unwrap_or_default() {
             let descriptor = file.descriptor(u32::from(u16::from_le_bytes(*row)));
             let shown = |descriptor| self.class.show_type(&mutf8(descriptor), each);
@@ -350,13 +354,15 @@ impl MethodDetails for Details<'_, '_, '_> {
 
     fn returns(&self, each: EachName<'_>) {
         let file = self.class.file;
-        let returns = file.proto(self.proto).and_then(|p| file.descriptor(p.1));
+        let returns = file
+            .proto(self.proto)
+            .and_then(|p| file.descriptor(p.returns));
         if let Ok(descriptor) = returns {
             self.class.show_type(&mutf8(descriptor), each);
         }
     }
 
-    fn lines(&self) -> Vec<(u32, u32)> {
+    fn lines(&self) -> Vec<LineStart> {
         let bytes = self.class.file.bytes;
         let code = match self.method.code {
             0 => return Vec::new(),
@@ -409,7 +415,11 @@ impl MethodDetails for Details<'_, '_, '_> {
 
     fn signature(&self) -> Option<Signature> {
         let class = self.class;
-        let (_, returns, list) = class.file.proto(self.proto).ok()?;
+        let ProtoId {
+            returns,
+            parameters: list,
+            ..
+        } = class.file.proto(self.proto).ok()?;
         let list = class.file.type_list(list).ok()?;
         if list.len() > MAX_PARAMETERS {
             return None;

@@ -3,7 +3,7 @@
 use crate::aspect::serial::{Declared, Member, Said};
 use crate::bytes::{Cursor, u16_at};
 use crate::dex::format::class::{ClassDef, Members, fields_of, flag};
-use crate::dex::format::file::File;
+use crate::dex::format::file::{FieldId, File, MethodId, ProtoId};
 use crate::dex::scan::Patience;
 use crate::error::Result;
 
@@ -34,7 +34,7 @@ pub(crate) fn of(file: &File<'_>, class: &ClassDef, patience: &Patience) -> Resu
     if class.data != 0 {
         let mut members = Members::read(file, class.data)?;
         while let Some(method) = members.next()? {
-            let (_, proto, name) = file.method(method.id)?;
+            let MethodId { proto, name, .. } = file.method(method.id)?;
             methods.push((
                 file.string(name)?,
                 descriptor(file, proto, patience)?,
@@ -51,7 +51,7 @@ pub(crate) fn of(file: &File<'_>, class: &ClassDef, patience: &Patience) -> Resu
         interfaces.push(internal(file.descriptor(u16_at(row, 0).into())?));
     }
     let fields = fields.into_iter().map(|(field, access)| {
-        let (_, ty, name) = file.field(field)?;
+        let FieldId { ty, name, .. } = file.field(field)?;
         Ok(Member {
             access: access as u16,
             name: file.string(name)?,
@@ -97,7 +97,11 @@ fn internal(descriptor: &[u8]) -> &[u8] {
 }
 
 fn descriptor(file: &File<'_>, proto: u32, patience: &Patience) -> Result<Vec<u8>> {
-    let (_, returns, list) = file.proto(proto)?;
+    let ProtoId {
+        returns,
+        parameters: list,
+        ..
+    } = file.proto(proto)?;
     let mut text = vec![b'('];
     for row in file.type_list(list)? {
         let ty = file.descriptor(u16_at(row, 0).into())?;

@@ -7,7 +7,7 @@ use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
 use crate::bytes::{mutf8, u16_at};
 use crate::dex::format::code_item::Code;
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId, ProtoId};
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::error::Result;
@@ -36,7 +36,7 @@ impl Named<'_, '_, '_> {
 impl CallDetails for Named<'_, '_, '_> {
     fn parameters(&self, each: EachName<'_>) {
         let list = self.file.proto(self.proto);
-        let list = list.and_then(|proto| self.file.type_list(proto.2));
+        let list = list.and_then(|proto| self.file.type_list(proto.parameters));
         for row in list.unwrap_or_default() {
             let descriptor = self.file.descriptor(u16_at(row, 0).into());
             if !descriptor.is_ok_and(|descriptor| (self.show)(&mutf8(descriptor), each)) {
@@ -48,7 +48,11 @@ impl CallDetails for Named<'_, '_, '_> {
     fn callee(&self) -> Option<Callee> {
         /// The target comes in front of the arguments, in at most so many words.
         const MOST: usize = 254;
-        let (_, returns, list) = self.file.proto(self.proto).ok()?;
+        let ProtoId {
+            returns,
+            parameters: list,
+            ..
+        } = self.file.proto(self.proto).ok()?;
         let list = self.file.type_list(list).ok()?;
         let parameters = list.iter().map(|row| self.ty(u16_at(row, 0).into()));
         let fits = list.len() <= MOST && !self.owner.starts_with('[');
@@ -77,7 +81,11 @@ pub(super) fn called(
         if !allowed {
             return Ok(false);
         }
-        let (owner, proto, name) = file.method(method)?;
+        let MethodId {
+            class: owner,
+            proto,
+            name,
+        } = file.method(method)?;
         let name = file.string(name)?;
         allowed = allows(name.len());
         // Constructors are no methods.
@@ -122,7 +130,11 @@ pub(super) fn each_call(
         if !called.has(insn.index() as usize) {
             continue;
         }
-        let (owner, proto, name) = file.method(insn.index())?;
+        let MethodId {
+            class: owner,
+            proto,
+            name,
+        } = file.method(insn.index())?;
         let name = file.string(name)?;
         let (owner, name) = (file.type_name(owner)?, mutf8(name));
         descriptor.clear();

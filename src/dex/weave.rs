@@ -11,12 +11,12 @@ use crate::dex::bodies::inputs::{
 };
 use crate::dex::format::class::{Budget, ClassDef, Members};
 use crate::dex::format::descriptors::Descriptors;
-use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::format::file::{Dex, File, MethodId, NO_INDEX};
 use crate::dex::format::order;
 use crate::dex::format::remap::Remap;
 use crate::dex::hooks::android_trace::{self, Names};
 use crate::dex::hooks::near::{self, Near};
-use crate::dex::hooks::own;
+use crate::dex::hooks::own::{self, AddedHooks};
 use crate::dex::hooks::{HOOKS, THROWABLE};
 use crate::dex::ids::class_checksums;
 use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
@@ -85,21 +85,34 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
     weave_named(dex, plan, &[], scratch, run)
 }
 
-/// The files of a dex file, each with the methods that are planned in it and the number of its first type.
+/// A file of a dex file.
+pub(crate) struct OfFile<'d, 'a, 'p> {
+    pub file: &'d File<'a>,
+    /// The methods that are planned in it.
+    pub planned: &'p [Planned],
+    /// The number of its first type.
+    pub first_type: u32,
+}
+
+/// The files of a dex file, with what is planned in each.
 pub(crate) fn by_file<'d, 'a, 'p>(
     dex: &'d Dex<'a>,
     plan: &'p Plan,
-) -> Result<Vec<(&'d File<'a>, &'p [Planned], u32)>> {
-    let (mut planned, mut first_type) = (&plan.methods[..], 0);
+) -> Result<Vec<OfFile<'d, 'a, 'p>>> {
+    let (mut rest, mut next) = (&plan.methods[..], 0);
     let files = dex.files.iter().map(|file| {
-        let first = first_type;
-        first_type += file.classes.len() as u32;
-        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < first_type));
-        planned = rest;
-        (file, ours, first)
+        let first_type = next;
+        next += file.classes.len() as u32;
+        let planned;
+        (planned, rest) = rest.split_at(rest.partition_point(|p| p.ty < next));
+        OfFile {
+            file,
+            planned,
+            first_type,
+        }
     });
     let files: Vec<_> = files.collect();
-    match planned.is_empty() {
+    match rest.is_empty() {
         true => Ok(files),
         false => Err(another_file()),
     }
@@ -125,7 +138,12 @@ pub(crate) fn weave_named(
     }
     let mut out = Vec::new();
     let mut starts = Vec::with_capacity(dex.files.len());
-    for (file, ours, first_type) in by_file(dex, plan)? {
+    for OfFile {
+        file,
+        planned: ours,
+        first_type,
+    } in by_file(dex, plan)?
+    {
         let (names, rest) = named.split_at(ours.len().min(named.len()));
         named = rest;
         let file_plan = FilePlan {
@@ -166,7 +184,12 @@ pub(crate) fn list(
     outcome: impl Fn(&Planned) -> std::result::Result<u32, Reason>,
 ) -> Result<Vec<WovenType>> {
     let mut types = Vec::new();
-    for (file, ours, first_type) in by_file(dex, plan)? {
+    for OfFile {
+        file,
+        planned: ours,
+        first_type,
+    } in by_file(dex, plan)?
+    {
         let file_plan = FilePlan {
             whole: Some(plan),
             planned: ours,
@@ -214,7 +237,7 @@ fn weave_bodies(
     scratch.gather(file, plan)?;
     let names = scratch.section_names(file, plan)?;
     let added = match add_hooks(file, plan, &names, scratch.near)? {
-        Some((added, hooks, own)) => {
+        Some(FoundHooks { added, hooks, own }) => {
             let mut sections = Vec::new();
             if !names.is_empty() {
                 sections.resize(plan.planned.len(), NO_INDEX);
@@ -262,6 +285,13 @@ struct Calls<'c> {
     this: u32,
 }
 
+/// What was added to a dex's tables, and what in there woven code calls.
+struct FoundHooks {
+    added: Added,
+    hooks: Hooks,
+    own: OwnNames,
+}
+
 /// Adds the hooks that the planned methods need, and the names of their sections, to a dex's tables. `None` where a
 /// table has no room.
 fn add_hooks(
@@ -269,7 +299,7 @@ fn add_hooks(
     plan: FilePlan<'_>,
     names: &[Vec<u8>],
     near: usize,
-) -> Result<Option<(Added, Hooks, OwnNames)>> {
+) -> Result<Option<FoundHooks>> {
     let mut base = 0;
     let mut add = |own: own::Needs| {
         own.add(file, names, |more| {
@@ -285,7 +315,8 @@ fn add_hooks(
         // Methods with own hooks are left, the others may do with less.
         found = add(own::Needs::default())?;
     }
-    Ok(found.map(|(added, places, own)| {
+    Ok(found.map(|found| {
+        let AddedHooks { added, places } = found.hooks;
         let mut indices = [None; 13];
         for (place, &index) in places.into_iter().zip(&added.methods) {
             indices[place] = Some(index);
@@ -307,11 +338,15 @@ fn add_hooks(
             moment: indices[12],
             base,
         };
-        (added, hooks, own)
+        FoundHooks {
+            added,
+            hooks,
+            own: found.names,
+        }
     }))
 }
 
-/// Adds the recorded pair's hooks and those of sections, with `more` behind them, to a dex's tables: also which they are.
+/// Adds the recorded pair's hooks and those of sections, with `more` behind them, to a dex's tables.
 /// Sets the base of ids where the dex gets hooks of its own.
 fn add_pair(
     file: &File<'_>,
@@ -319,7 +354,7 @@ fn add_pair(
     near: usize,
     base: &mut u32,
     more: Wants<'_>,
-) -> Result<Option<(Added, Vec<usize>)>> {
+) -> Result<Option<AddedHooks>> {
     const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
     let hook = |name: &'static [u8], parameters| Wanted {
         class: HOOKS,
@@ -367,7 +402,7 @@ fn add_pair(
         };
         let added = ids::add(file, wants)?;
         if let Some(added) = added {
-            return Ok(Some((added, places)));
+            return Ok(Some(AddedHooks { added, places }));
         }
         if places.pop_if(|place| *place >= NEEDED).is_none() {
             return Ok(None);
@@ -393,7 +428,7 @@ fn list_types(
         let mut ty = WovenType::new(number, &name, &source, of_type.len());
         for (planned, outcome) in of_type.iter().zip(&mut outcomes) {
             let member = scratch.members[outcome.member as usize];
-            let (_, proto, name) = file.method(member.id)?;
+            let MethodId { proto, name, .. } = file.method(member.id)?;
             let name = mutf8(file.string(name)?);
             let descriptor = descriptors.of(proto)?;
             match outcome.left {
@@ -471,7 +506,7 @@ impl Scratch {
 
     /// Copies all bodies with new indices.
     pub(crate) fn copy_all(&mut self, file: &File<'_>, ids: &Ids, run: Run<'_>) -> Result<()> {
-        self.copy_to_static(file, ids, (&[], NO_INDEX), run)
+        self.copy_to_static(file, ids, &[], NO_INDEX, run)
     }
 
     /// The same; the bodies of some methods, by their numbers among all members, become those of static ones that take `this`. Its
@@ -480,7 +515,8 @@ impl Scratch {
         &mut self,
         file: &File<'_>,
         ids: &Ids,
-        (members, this): (&[u32], u32),
+        members: &[u32],
+        this: u32,
         run: Run<'_>,
     ) -> Result<()> {
         self.gather(file, FilePlan::default())?;
@@ -502,7 +538,8 @@ impl Scratch {
         &mut self,
         file: &File<'_>,
         ids: &Ids,
-        (methods, points): (&[Planned], &[Insertions]),
+        methods: &[Planned],
+        points: &[Insertions],
         run: Run<'_>,
     ) -> Result<Vec<Option<Reason>>> {
         let plan = FilePlan {

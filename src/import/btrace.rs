@@ -183,8 +183,15 @@ struct Handler<'a> {
     is_timed: bool,
     /// What `@Sampled` says.
     sampled: Option<&'a str>,
-    /// All parameters in their order: the annotation, if there is one, the type, as the script writes it, and the name.
-    all: Vec<(Option<String>, String, String)>,
+    /// All parameters in their order.
+    all: Vec<Param>,
+}
+
+struct Param {
+    annotation: Option<String>,
+    /// As the script writes it.
+    ty: String,
+    name: String,
 }
 
 /// What follows the annotations that a text begins with, and their names and arguments. `enclosed` gives what is inside of the
@@ -338,7 +345,11 @@ impl<'a> Script<'a> {
                 handler.params.push((ty.clone(), name.clone()));
             }
             let annotation = annotations.first().map(|(name, _)| (*name).to_owned());
-            handler.all.push((annotation, ty.clone(), name.clone()));
+            handler.all.push(Param {
+                annotation,
+                ty: ty.clone(),
+                name: name.clone(),
+            });
             for (annotation, _) in annotations {
                 match annotation {
                     "Return" => handler.returned = Some((ty.clone(), name.clone())),
@@ -776,10 +787,11 @@ fn pointed(
         }
         "line" => u32::try_from(line).map_or(What::Any, What::Line),
         "throw" | "catch" => {
-            let taken = handler.all.iter().find(|(annotation, ..)| {
-                matches!(annotation.as_deref(), None | Some("TargetInstance"))
-            });
-            match (taken.map(|(_, ty, _)| pattern_of(ty, imports)), kind) {
+            let is_it = |param: &&Param| {
+                matches!(param.annotation.as_deref(), None | Some("TargetInstance"))
+            };
+            let taken = handler.all.iter().find(is_it);
+            match (taken.map(|param| pattern_of(&param.ty, imports)), kind) {
                 (Some(ty), _) if !matches!(&*ty, "*" | "Throwable" | "java.lang.Throwable") => {
                     What::Type(match ty.contains('.') {
                         true => ty,
@@ -848,7 +860,12 @@ impl Handler<'_> {
     /// The operands with which it is called at a point.
     fn called_at(&self, kind: &str, is_after: bool) -> Result<String, String> {
         let mut operands = Vec::new();
-        for (annotation, ty, name) in &self.all {
+        for Param {
+            annotation,
+            ty,
+            name,
+        } in &self.all
+        {
             let operand = match (annotation.as_deref(), kind) {
                 (Some("Self"), _) => "this?",
                 (Some("ProbeClassName"), kind) if kind != "new" => "type",

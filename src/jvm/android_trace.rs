@@ -6,7 +6,7 @@ use crate::bytes::modified_utf8;
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::insn::{self, op};
-use crate::jvm::pool::tag;
+use crate::jvm::pool::{MemberRef, tag};
 
 /// The class, in internal form.
 pub(super) const TRACE: &str = "android/os/Trace";
@@ -30,10 +30,16 @@ pub(super) fn begins(class: &Class<'_>, code: &[u8], section: &[u8]) -> Result<b
     };
     let begins = |index| {
         pool.tag(index) == Some(tag::METHODREF)
-            && pool.member(index).is_ok_and(|(owner, name, descriptor)| {
-                (name, descriptor) == (BEGIN.0.as_bytes(), BEGIN.1.as_bytes())
-                    && pool.class_name(owner).ok() == Some(TRACE.as_bytes())
-            })
+            && pool.member(index).is_ok_and(
+                |MemberRef {
+                     owner,
+                     name,
+                     descriptor,
+                 }| {
+                    (name, descriptor) == (BEGIN.0.as_bytes(), BEGIN.1.as_bytes())
+                        && pool.class_name(owner).ok() == Some(TRACE.as_bytes())
+                },
+            )
     };
     let (mut is_named, mut is_begun, mut pc) = (false, false, 0);
     while pc < code.len() as u32 {

@@ -39,9 +39,9 @@ use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::hook_body::{HookBody, Target};
 use crate::jvm::insn::op;
 use crate::jvm::lower::{self, AtStart, Maker};
-use crate::jvm::made::{code_of, put_attribute};
-use crate::jvm::pool::{Additions, Known, tag};
-use crate::jvm::runner::{Body, Runner, Seat, Seats};
+use crate::jvm::made::{Table, code_of, put_attribute};
+use crate::jvm::pool::{self, Additions, Known, tag};
+use crate::jvm::runner::{Body, ProceedPlace, Runner, Seat, Seats};
 use crate::jvm::scan::{self, Copied};
 use crate::jvm::serial;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -132,7 +132,7 @@ struct Seated {
 
 /// How far a class was when a method's turn came.
 struct Mark {
-    additions: (usize, u16),
+    additions: pool::Mark,
     bootstraps: usize,
     bootstrap_count: u16,
     added: usize,
@@ -143,7 +143,8 @@ struct Mark {
 /// Splits the planned methods with `around` hooks, except those that are left unwoven.
 pub fn split(
     class: &Class<'_>,
-    (plan, seats): (&Plan, &Seats),
+    plan: &Plan,
+    seats: &Seats,
     leave: &FxHashMap<u32, Reason>,
 ) -> Result<Split> {
     let mut splitting = Splitting::new(class, seats)?;
@@ -544,7 +545,11 @@ impl<'a> Splitting<'_, 'a> {
             let maker = match &copied {
                 Some(hook) => Maker::Copy(self.copy(whole, hook, target)?),
                 None if whole.is_run_elsewhere => {
-                    let place = (whole.index, number, n);
+                    let place = ProceedPlace {
+                        method: whole.index,
+                        layer: number,
+                        object: n,
+                    };
                     let seat = self.seats.get(place).ok_or(Reason::Unsupported)?.clone();
                     self.runner(whole, proceed, target, seat)
                 }
@@ -568,8 +573,8 @@ impl<'a> Splitting<'_, 'a> {
     }
 
     /// A Code attribute.
-    fn attribute(&mut self, out: &Snippet, max_locals: u16, tables: &[(u16, Vec<u8>)]) -> Vec<u8> {
-        let body = code_of((out, max_locals), &[], tables);
+    fn attribute(&mut self, out: &Snippet, max_locals: u16, tables: &[Table]) -> Vec<u8> {
+        let body = code_of(out, max_locals, &[], tables);
         let code = self.name(Known::Code, "Code");
         let mut attribute = Vec::new();
         put_attribute(&mut attribute, code, &body);
@@ -584,12 +589,15 @@ impl<'a> Splitting<'_, 'a> {
     }
 
     /// Its first line, and the names of its parameters: debuggers show them, and frameworks read them.
-    fn tables(&mut self, whole: &Whole<'_, 'a>, len: u16) -> Result<Vec<(u16, Vec<u8>)>> {
+    fn tables(&mut self, whole: &Whole<'_, 'a>, len: u16) -> Result<Vec<Table>> {
         let mut tables = Vec::new();
         if whole.line != 0 {
             let name = self.name(Known::LineNumberTable, "LineNumberTable");
             let [high, low] = whole.line.to_be_bytes();
-            tables.push((name, vec![0, 1, 0, 0, high, low]));
+            tables.push(Table {
+                name,
+                data: vec![0, 1, 0, 0, high, low],
+            });
         }
         let words: u32 = whole.parameters().map(emit::words).sum();
         let words = words + u32::from(!whole.is_static());
@@ -617,7 +625,10 @@ impl<'a> Splitting<'_, 'a> {
                 }
             }
             if count > 0 {
-                tables.push((a.name, [&count.to_be_bytes()[..], &entries].concat()));
+                tables.push(Table {
+                    name: a.name,
+                    data: [&count.to_be_bytes()[..], &entries].concat(),
+                });
             }
             Ok(())
         })?;
@@ -647,9 +658,12 @@ impl<'a> Splitting<'_, 'a> {
         let copied = hook.copy(&target, self.class, &mut self.additions)?;
         let mut tables = Vec::new();
         if let Some(frames) = copied.frames {
-            tables.push((self.name(Known::StackMapTable, "StackMapTable"), frames));
+            tables.push(Table {
+                name: self.name(Known::StackMapTable, "StackMapTable"),
+                data: frames,
+            });
         }
-        let body = code_of((&copied.out, copied.max_locals), &copied.tries, &tables);
+        let body = code_of(&copied.out, copied.max_locals, &copied.tries, &tables);
         let mut attribute = Vec::new();
         put_attribute(&mut attribute, self.name(Known::Code, "Code"), &body);
         let descriptor = hook.descriptor(&target);

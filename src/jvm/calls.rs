@@ -5,7 +5,7 @@ use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Result};
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
 use crate::jvm::insn::{self, op};
-use crate::jvm::pool::tag;
+use crate::jvm::pool::{MemberRef, tag};
 
 /// A class as one of a library.
 pub fn library_type(class: &Class<'_>) -> Result<LibraryType> {
@@ -54,7 +54,7 @@ fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Effect)
             op::NEW | op::GETSTATIC | op::PUTSTATIC => {
                 let owner = match insn.opcode {
                     op::NEW => index(),
-                    _ => class.pool.member(index())?.0,
+                    _ => class.pool.member(index())?.owner,
                 };
                 let owner = mutf8(class.pool.class_name(owner)?);
                 if owner != own {
@@ -68,7 +68,11 @@ fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Effect)
                 }
             }
             op::INVOKEVIRTUAL..=op::INVOKEINTERFACE => {
-                let (owner, name, descriptor) = class.pool.member(index())?;
+                let MemberRef {
+                    owner,
+                    name,
+                    descriptor,
+                } = class.pool.member(index())?;
                 let owner = mutf8(class.pool.class_name(owner)?);
                 let how = match insn.opcode {
                     op::INVOKEVIRTUAL => How::Virtual,
@@ -102,7 +106,11 @@ fn is_dynamic(class: &Class<'_>, constant: u16) -> bool {
 
 /// Whether an `invokedynamic` puts values together to a text, none of which runs code for that.
 fn is_concatenation(class: &Class<'_>, index: u16) -> Result<bool> {
-    let (bootstrap, _, descriptor) = class.pool.member(index)?;
+    let MemberRef {
+        owner: bootstrap,
+        descriptor,
+        ..
+    } = class.pool.member(index)?;
     if !takes_inert(&mutf8(descriptor)) {
         return Ok(false);
     }
@@ -127,7 +135,8 @@ fn is_concatenation(class: &Class<'_>, index: u16) -> Result<bool> {
                 is_plain &= class.pool.tag(cursor.be_u16()?) != Some(tag::DYNAMIC);
             }
             if n == bootstrap {
-                let (owner, name, _) = class.pool.member(class.pool.method_handle(handle)?)?;
+                let MemberRef { owner, name, .. } =
+                    class.pool.member(class.pool.method_handle(handle)?)?;
                 found = is_plain
                     && class.pool.class_name(owner)? == b"java/lang/invoke/StringConcatFactory"
                     && matches!(name, b"makeConcat" | b"makeConcatWithConstants");

@@ -1,6 +1,6 @@
 //! The structure of a class file (JVMS 4.1): where things lie, nothing decoded.
 
-use crate::aspect::joinpoint::EachName;
+use crate::aspect::joinpoint::{Described, EachName};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Kind, Result};
 use crate::jvm::pool::{Known, Pool, tag};
@@ -157,12 +157,20 @@ fn bootstraps(class: &Class<'_>) -> Bootstraps {
     }
 }
 
+/// Name and descriptor of a field.
+pub struct FieldNames<'a> {
+    pub name: &'a [u8],
+    pub descriptor: &'a [u8],
+}
+
 impl<'a> Class<'a> {
     /// Name and descriptor of a method, by its number.
-    pub fn describe(&self, index: u32) -> Result<(String, String)> {
+    pub fn describe(&self, index: u32) -> Result<Described> {
         let method = &self.methods[index as usize];
-        let text = |index| Ok(self.pool.text(index)?.into_owned());
-        Ok((text(method.name)?, text(method.descriptor)?))
+        Ok(Described {
+            name: self.pool.text(method.name)?.into_owned(),
+            descriptor: self.pool.text(method.descriptor)?.into_owned(),
+        })
     }
 
     /// Reads the structure of a class file.
@@ -234,12 +242,15 @@ impl<'a> Class<'a> {
         })
     }
 
-    /// Names and descriptors of the fields that are final.
-    pub fn final_fields(&self) -> Result<Vec<(&'a [u8], &'a [u8])>> {
+    /// The fields that are final.
+    pub fn final_fields(&self) -> Result<Vec<FieldNames<'a>>> {
         let mut fields = Vec::new();
         self.each_field(|access, name, descriptor| {
             if access & flag::FINAL != 0 {
-                fields.push((self.pool.utf8(name)?, self.pool.utf8(descriptor)?));
+                fields.push(FieldNames {
+                    name: self.pool.utf8(name)?,
+                    descriptor: self.pool.utf8(descriptor)?,
+                });
             }
             Ok(())
         })?;

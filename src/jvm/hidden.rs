@@ -7,7 +7,7 @@ use crate::bytes::mutf8;
 use crate::error::Result;
 use crate::jvm::class::Class;
 use crate::jvm::insn::{self, op};
-use crate::jvm::pool::tag;
+use crate::jvm::pool::{MemberRef, tag};
 
 const SUFFIX: &str = ".class";
 
@@ -40,7 +40,7 @@ fn defines(class: &Class<'_>) -> bool {
     let pool = &class.pool;
     let mut methods = (1..pool.count()).filter(|&index| pool.tag(index) == Some(tag::METHODREF));
     methods.any(|index| {
-        let name = pool.member(index).map(|(_, name, _)| name);
+        let name = pool.member(index).map(|MemberRef { name, .. }| name);
         name.is_ok_and(|name| {
             name.starts_with(b"defineHiddenClass") || name == b"defineAnonymousClass"
         })

@@ -20,7 +20,7 @@ use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::emit::{self, Kind};
 use crate::jvm::frames::{self, FullFrame, item};
 use crate::jvm::insn::{self, Form, Insn, op};
-use crate::jvm::pool::{Known, tag};
+use crate::jvm::pool::{Known, MemberRef, tag};
 use crate::jvm::simulation::{State, step};
 use crate::jvm::stack;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -298,12 +298,10 @@ impl<'f> Reader<'_, 'f> {
                 return None;
             }
             let slot = u32::from(self.slot);
-            if insn::written(code, insn)
-                .is_some_and(|(first, n)| (first..first + n).contains(&slot))
-            {
+            if insn::written(code, insn).is_some_and(|written| written.contains(&slot)) {
                 return None;
             }
-            if insn::load(code, insn).is_some_and(|(_, loaded)| loaded == slot) {
+            if insn::load(code, insn).is_some_and(|local| local.slot == slot) {
                 used.push((insn.pc, self.run_of(insn)?));
             }
         }
@@ -352,7 +350,11 @@ impl<'f> Reader<'_, 'f> {
     fn is_run(&self, insn: Insn, depth: usize) -> Option<bool> {
         let function = &self.proceed.function;
         let pool = &self.class.pool;
-        let (owner, name, descriptor) = pool.member(self.index(insn)).ok()?;
+        let MemberRef {
+            owner,
+            name,
+            descriptor,
+        } = pool.member(self.index(insn)).ok()?;
         let words: u32 = function.parameters.iter().map(emit::words).sum();
         Some(
             depth == 1 + words as usize
@@ -373,7 +375,7 @@ impl<'f> Reader<'_, 'f> {
                     let index = self.index(insn);
                     let owner = match insn.opcode {
                         op::NEW => Ok(index),
-                        _ => self.class.pool.member(index).map(|(owner, ..)| owner),
+                        _ => self.class.pool.member(index).map(|member| member.owner),
                     };
                     let owner = owner.and_then(|owner| self.class.pool.class_name(owner));
                     let is_own =
@@ -458,7 +460,11 @@ impl<'f> Reader<'_, 'f> {
     fn member(&self, insn: Insn) -> Option<Constant> {
         let pool = &self.class.pool;
         let index = self.index(insn);
-        let (owner, name, descriptor) = pool.member(index).ok()?;
+        let MemberRef {
+            owner,
+            name,
+            descriptor,
+        } = pool.member(index).ok()?;
         let owner = pool.class_name(owner).ok()?;
         let is_array = owner.first() == Some(&b'[');
         let is_constructor = name == b"<init>";

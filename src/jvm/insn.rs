@@ -2,6 +2,7 @@
 
 use crate::edit::straight;
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Opcodes that the weaver names.
 pub mod op {
@@ -213,19 +214,39 @@ fn varying_length(code: &[u8], pc: usize, opcode: u8) -> Result<u32> {
     }
 }
 
-/// The kind of a store, and the local variable that it writes. Kinds 0 to 4 are int, long, float, double, reference.
-pub fn store(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
+/// A local variable that an instruction reads or writes.
+#[derive(Clone, Copy)]
+pub struct Local {
+    /// 0 to 4: int, long, float, double, reference.
+    pub kind: u8,
+    pub slot: u32,
+}
+
+impl Local {
+    /// One of the instructions that have the slot in the opcode, by its number among those.
+    fn short(n: u8) -> Local {
+        Local {
+            kind: n / 4,
+            slot: u32::from(n % 4),
+        }
+    }
+
+    fn of(kind: u8, slot: impl Into<u32>) -> Local {
+        let slot = slot.into();
+        Local { kind, slot }
+    }
+}
+
+/// The local variable that a store writes.
+pub fn store(code: &[u8], insn: Insn) -> Option<Local> {
     let at = insn.pc as usize;
     match insn.form {
-        Form::Store => Some((insn.opcode - op::ISTORE, u32::from(code[at + 1]))),
-        Form::StoreN => {
-            let n = insn.opcode - op::ISTORE_0;
-            Some((n / 4, u32::from(n % 4)))
-        }
+        Form::Store => Some(Local::of(insn.opcode - op::ISTORE, code[at + 1])),
+        Form::StoreN => Some(Local::short(insn.opcode - op::ISTORE_0)),
         Form::Wide => match code[at + 1] {
             opcode @ op::ISTORE..=op::ASTORE => {
                 let slot = u16::from_be_bytes([code[at + 2], code[at + 3]]);
-                Some((opcode - op::ISTORE, u32::from(slot)))
+                Some(Local::of(opcode - op::ISTORE, slot))
             }
             _ => None,
         },
@@ -233,31 +254,31 @@ pub fn store(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
     }
 }
 
-/// The kind of a load without `wide`, and the local variable that it reads.
-pub fn load(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
+/// The local variable that a load without `wide` reads.
+pub fn load(code: &[u8], insn: Insn) -> Option<Local> {
     match insn.opcode {
         op::ILOAD..=op::ALOAD => {
             let slot = code[insn.pc as usize + 1];
-            Some((insn.opcode - op::ILOAD, u32::from(slot)))
+            Some(Local::of(insn.opcode - op::ILOAD, slot))
         }
-        op::ILOAD_0..=op::ALOAD_3 => {
-            let n = insn.opcode - op::ILOAD_0;
-            Some((n / 4, u32::from(n % 4)))
-        }
+        op::ILOAD_0..=op::ALOAD_3 => Some(Local::short(insn.opcode - op::ILOAD_0)),
         _ => None,
     }
 }
 
-/// The first local variable that an instruction writes, and how many it writes.
-pub fn written(code: &[u8], insn: Insn) -> Option<(u32, u32)> {
+/// The local variables that an instruction writes.
+pub fn written(code: &[u8], insn: Insn) -> Option<Range<u32>> {
     let at = insn.pc as usize;
     match (insn.opcode, code.get(at + 1)) {
-        (op::IINC, Some(&slot)) => Some((u32::from(slot), 1)),
-        (op::WIDE, Some(&op::IINC)) => Some((
-            u32::from(u16::from_be_bytes([code[at + 2], code[at + 3]])),
-            1,
-        )),
-        _ => store(code, insn).map(|(kind, slot)| (slot, 1 + u32::from(kind % 2 == 1))),
+        (op::IINC, Some(&slot)) => Some(u32::from(slot)..u32::from(slot) + 1),
+        (op::WIDE, Some(&op::IINC)) => {
+            let slot = u32::from(u16::from_be_bytes([code[at + 2], code[at + 3]]));
+            Some(slot..slot + 1)
+        }
+        _ => store(code, insn).map(|local| {
+            let words = 1 + u32::from(local.kind % 2 == 1);
+            local.slot..local.slot + words
+        }),
     }
 }
 
@@ -290,19 +311,37 @@ fn resolve(code: &[u8], pc: u32, offset: i32) -> Result<u32> {
     }
 }
 
-/// Where a switch's fields lie: the 4-aligned base, and the first offset of its table.
-fn switch_fields(code: &[u8], insn: Insn) -> (usize, usize, usize) {
+/// Where a switch's offsets lie.
+struct SwitchFields {
+    /// The 4-aligned base, which has the default one.
+    base: usize,
+    /// The first of its table.
+    first: usize,
+    /// From one to the next.
+    stride: usize,
+}
+
+fn switch_fields(code: &[u8], insn: Insn) -> SwitchFields {
     let base = (insn.pc as usize + 4) & !3;
     let end = (insn.pc + insn.len) as usize;
-    match code[insn.pc as usize] {
-        op::TABLESWITCH => (base, base + 12, 4),
-        _ => (base, (base + 12).min(end), 8),
+    let (first, stride) = match code[insn.pc as usize] {
+        op::TABLESWITCH => (base + 12, 4),
+        _ => ((base + 12).min(end), 8),
+    };
+    SwitchFields {
+        base,
+        first,
+        stride,
     }
 }
 
 /// The targets of a switch, the default one first.
 pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Result<()> {
-    let (base, first, stride) = switch_fields(code, insn);
+    let SwitchFields {
+        base,
+        first,
+        stride,
+    } = switch_fields(code, insn);
     let offset = |at| read_i32(code, at).expect("the walk checked the length");
     each(resolve(code, insn.pc, offset(base))?);
     for at in (first..(insn.pc + insn.len) as usize).step_by(stride) {
@@ -354,7 +393,11 @@ pub fn put_switch(
     new_pc: u32,
     map: impl Fn(u32) -> u32,
 ) {
-    let (base, first, stride) = switch_fields(code, insn);
+    let SwitchFields {
+        base,
+        first,
+        stride,
+    } = switch_fields(code, insn);
     let end = (insn.pc + insn.len) as usize;
     let offset_at = |at: usize| {
         let old = read_i32(code, at).expect("the walk checked the length");
@@ -375,9 +418,16 @@ pub fn put_switch(
     out.extend_from_slice(&code[copied..end]);
 }
 
-/// Words popped and pushed, where the opcode alone decides.
-pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
-    Some(match opcode {
+/// Words that an instruction takes from the stack and puts there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackEffect {
+    pub pops: u8,
+    pub pushes: u8,
+}
+
+/// What an instruction does to the stack, where the opcode alone decides.
+pub fn stack_effect(opcode: u8) -> Option<StackEffect> {
+    let (pops, pushes) = match opcode {
         0 | 132 | 167 | 169 | 177 | 200 => (0, 0),
         1..=8 | 11..=13 | 16..=19 | 21 | 23 | 25..=29 | 34..=37 | 42..=45 | 168 | 187 | 201 => {
             (0, 1)
@@ -412,7 +462,8 @@ pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
         159..=166 | 173 | 175 => (2, 0),
         188 | 189 | 190 | 192 | 193 => (1, 1),
         _ => return None,
-    })
+    };
+    Some(StackEffect { pops, pushes })
 }
 
 /// The opcode of the instruction in front of the one at `pc`; `None` where no instruction begins at

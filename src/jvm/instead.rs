@@ -74,19 +74,19 @@ fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
         out.pop(emit::words(&replace.result));
     }
     out.xreturn(&callee.result);
-    Ok(with_code(&stub, (&out, max_locals), &additions))
+    Ok(with_code(&stub, &out, max_locals, &additions))
 }
 
 /// The class with other code in its one method.
-fn with_code(class: &Class<'_>, code: (&Snippet, u16), additions: &Additions) -> Vec<u8> {
+fn with_code(class: &Class<'_>, out: &Snippet, max_locals: u16, additions: &Additions) -> Vec<u8> {
     let attribute = class.methods[0].code.clone().unwrap_or_default();
+    let body = code_of(out, max_locals, &[], &[]);
     let mut out = class.bytes[..8].to_vec();
     out.extend_from_slice(&additions.count().to_be_bytes());
     out.extend_from_slice(&class.bytes[10..class.pool.end()]);
     out.extend_from_slice(additions.bytes());
     // Up to the attribute's name.
     out.extend_from_slice(&class.bytes[class.pool.end()..attribute.start + 2]);
-    let body = code_of(code, &[], &[]);
     out.extend_from_slice(&(body.len() as u32).to_be_bytes());
     out.extend_from_slice(&body);
     out.extend_from_slice(&class.bytes[attribute.end..]);

@@ -1137,7 +1137,7 @@ fn walk(code: &[u8], parameter_words: u32, scratch: &mut Scratch) -> Result<Walk
             Form::Plain => {}
             Form::Store | Form::StoreN | Form::Wide => {
                 let stored = insn::store(code, insn);
-                walked.keeps_parameters &= stored.is_none_or(|(_, slot)| slot >= parameter_words);
+                walked.keeps_parameters &= stored.is_none_or(|local| local.slot >= parameter_words);
             }
             Form::Branch | Form::WideBranch => {
                 let target = insn::branch_target(code, insn)?;

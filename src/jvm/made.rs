@@ -442,20 +442,28 @@ impl Lowering<'_> {
             };
             let mut map = Vec::new();
             put_added(&mut map, &self.frames, throwable);
-            tables.push((name, map));
+            tables.push(Table { name, data: map });
         }
         let mut out = Vec::new();
-        let body = code_of((&self.out, max_locals), &self.tries, &tables);
+        let body = code_of(&self.out, max_locals, &self.tries, &tables);
         put_attribute(&mut out, additions.shared_utf8(b"Code"), &body);
         out
     }
 }
 
-/// What a Code attribute holds (JVMS 4.7.3): code with its number of variables, the exception table, attributes with their names.
+/// An attribute of code.
+pub(super) struct Table {
+    /// The index of its name.
+    pub name: u16,
+    pub data: Vec<u8>,
+}
+
+/// What a Code attribute holds (JVMS 4.7.3): code with its number of variables, the exception table, attributes.
 pub(super) fn code_of(
-    (out, max_locals): (&Snippet, u16),
+    out: &Snippet,
+    max_locals: u16,
     tries: &[[u16; 4]],
-    tables: &[(u16, Vec<u8>)],
+    tables: &[Table],
 ) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend_from_slice(&(out.deepest() as u16).to_be_bytes());
@@ -467,8 +475,8 @@ pub(super) fn code_of(
         body.extend_from_slice(&n.to_be_bytes());
     }
     body.extend_from_slice(&(tables.len() as u16).to_be_bytes());
-    for (name, data) in tables {
-        put_attribute(&mut body, *name, data);
+    for table in tables {
+        put_attribute(&mut body, table.name, &table.data);
     }
     body
 }

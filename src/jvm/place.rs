@@ -11,6 +11,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::made;
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::bind::ty::Language;
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::plan::Redirected;
 use crate::aspect::point::PointKind;
 use crate::bytes::modified_utf8;
@@ -120,7 +121,7 @@ pub struct Method<'m, 'a> {
     class: &'m Class<'a>,
     method: &'m MethodInfo,
     code: Code<'a>,
-    lines: Vec<(u32, u32)>,
+    lines: Vec<LineStart>,
     with_this: OnceCell<points::FramesWithThis>,
 }
 
@@ -300,8 +301,7 @@ impl<'m, 'a> Method<'m, 'a> {
                     continue;
                 }
                 Passed::Line => {
-                    let place = self.lines.partition_point(|&(pc, _)| pc <= at);
-                    let line = place.checked_sub(1).map_or(0, |place| self.lines[place].1);
+                    let line = LineStart::line_at(&self.lines, at);
                     out.int(line as i32, additions);
                     continue;
                 }

@@ -3,16 +3,16 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::settle;
 use crate::aspect::bind::ty::Ty;
-use crate::aspect::joinpoint::EachName;
+use crate::aspect::joinpoint::{EachName, LineStart};
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::bytes::{Cursor, modified_utf8, mutf8};
 use crate::error::Result;
 use crate::jvm::attributes::stack_map;
-use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
+use crate::jvm::class::{Class, Code, FieldNames, MethodInfo, attributes, flag};
 use crate::jvm::constructor::{self, Initialisation};
 use crate::jvm::frames::{self, item};
 use crate::jvm::insn::{self, Form, op};
-use crate::jvm::pool::Known;
+use crate::jvm::pool::{Known, MemberRef};
 use crate::jvm::signature;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -89,7 +89,7 @@ pub fn new_objects(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<New>> {
                     && targets.binary_search(&next).is_err(),
             }),
             op::INVOKESPECIAL => {
-                let (owner, name, _) = class.pool.member(index())?;
+                let MemberRef { owner, name, .. } = class.pool.member(index())?;
                 if name == b"<init>"
                     && let Some(last) = open.last()
                     && class.pool.class_name(last.class)? == class.pool.class_name(owner)?
@@ -109,15 +109,17 @@ pub fn new_objects(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<New>> {
     Ok(all)
 }
 
-/// A method's source lines: where each begins.
-pub fn lines(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
+/// A method's source lines, ascending.
+pub fn lines(class: &Class<'_>, code: &Code<'_>) -> Result<Vec<LineStart>> {
     let mut lines = Vec::new();
     attributes(class.bytes, code.attributes, |a| {
         if class.pool.which(a.name) == Some(Known::LineNumberTable) {
             let mut cursor = Cursor::new(a.data);
             for _ in 0..cursor.be_u16()? {
-                let (pc, line) = (cursor.be_u16()?, cursor.be_u16()?);
-                lines.push((u32::from(pc), u32::from(line)));
+                lines.push(LineStart {
+                    at: cursor.be_u16()?.into(),
+                    line: cursor.be_u16()?.into(),
+                });
             }
         }
         Ok(())
@@ -200,7 +202,9 @@ impl Found<'_, '_> {
         self.ty == class.name()
             && (class.final_fields()).is_ok_and(|fields| {
                 let (name, descriptor) = (modified_utf8(self.name), modified_utf8(self.descriptor));
-                fields.contains(&(&*name, &*descriptor))
+                let is_it =
+                    |field: &FieldNames<'_>| field.name == name && field.descriptor == descriptor;
+                fields.iter().any(is_it)
             })
     }
 
@@ -323,9 +327,9 @@ pub fn each_point(
         }
     }
     if kinds.has(PointKind::Line) {
-        for (pc, line) in lines(class, &code)? {
-            if is_insn(pc) {
-                reader.found(PointKind::Line, pc).show(line, each);
+        for LineStart { at, line } in lines(class, &code)? {
+            if is_insn(at) {
+                reader.found(PointKind::Line, at).show(line, each);
             }
         }
     }
@@ -395,7 +399,11 @@ impl<'a> Reader<'_, 'a> {
     fn member(&self, found: Found<'_, '_>, each: EachPoint<'_>) -> Result<()> {
         let at = found.at as usize;
         let index = u16::from_be_bytes([self.code.insns[at + 1], self.code.insns[at + 2]]);
-        let (owner, name, descriptor) = self.class.pool.member(index)?;
+        let MemberRef {
+            owner,
+            name,
+            descriptor,
+        } = self.class.pool.member(index)?;
         let owner: Cow<'_, str> = mutf8(self.class.pool.class_name(owner)?);
         let (name, descriptor) = (mutf8(name), mutf8(descriptor));
         let found = Found {
@@ -468,7 +476,7 @@ pub fn overwrites_this(method: &MethodInfo, code: &Code<'_>) -> Result<bool> {
     let mut pc = 0;
     while (pc as usize) < code.insns.len() {
         let insn = insn::at(code.insns, pc)?;
-        if insn::store(code.insns, insn).is_some_and(|(_, slot)| slot == 0) {
+        if insn::store(code.insns, insn).is_some_and(|local| local.slot == 0) {
             return Ok(true);
         }
         pc += insn.len;

@@ -302,9 +302,8 @@ impl<'a> Pool<'a> {
         self.utf8(name)
     }
 
-    /// Name and descriptor of a `Fieldref`, `Methodref`, `InterfaceMethodref`, `InvokeDynamic` or
-    /// `Dynamic`, and the index of its class (or bootstrap method).
-    pub fn member(&self, index: u16) -> Result<(u16, &'a [u8], &'a [u8])> {
+    /// A `Fieldref`, `Methodref`, `InterfaceMethodref`, `InvokeDynamic` or `Dynamic`.
+    pub fn member(&self, index: u16) -> Result<MemberRef<'a>> {
         let what = "reference to a member";
         let at = match self.tag(index) {
             Some(
@@ -319,11 +318,11 @@ impl<'a> Pool<'a> {
         let mut cursor = at?;
         let owner = cursor.be_u16()?;
         let mut pair = self.constant(cursor.be_u16()?, tag::NAME_AND_TYPE, "NameAndType")?;
-        Ok((
+        Ok(MemberRef {
             owner,
-            self.utf8(pair.be_u16()?)?,
-            self.utf8(pair.be_u16()?)?,
-        ))
+            name: self.utf8(pair.be_u16()?)?,
+            descriptor: self.utf8(pair.be_u16()?)?,
+        })
     }
 
     /// Whether some `Class` constant has the `Utf8` at this index for its name.
@@ -347,6 +346,22 @@ fn note_known(known: &mut [u16; KNOWN.len()], bytes: &[u8], at: usize, len: usiz
     }
 }
 
+/// What a constant says of a member.
+#[derive(Clone, Copy, Debug)]
+pub struct MemberRef<'a> {
+    /// The index of its class, or of its bootstrap method.
+    pub owner: u16,
+    pub name: &'a [u8],
+    pub descriptor: &'a [u8],
+}
+
+/// How far [`Additions`] were.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    len: usize,
+    next: u16,
+}
+
 /// Constants to append to a pool.
 #[derive(Default)]
 pub struct Additions {
@@ -354,7 +369,7 @@ pub struct Additions {
     next: u16,
     /// The pool's classes by the hashes of their names, made on demand.
     classes: FxHashMap<u64, u16>,
-    /// The classes that were appended: where the name lies, and the index.
+    /// The classes that were appended: where their names lie, and their indices.
     added: Vec<(Range<usize>, u16)>,
     /// Constants by their bytes, of those that may be asked for again.
     shared: FxHashMap<Box<[u8]>, u16>,
@@ -404,12 +419,15 @@ impl Additions {
     }
 
     /// The current end, for [`rollback`](Additions::rollback).
-    pub fn mark(&self) -> (usize, u16) {
-        (self.bytes.len(), self.next)
+    pub fn mark(&self) -> Mark {
+        Mark {
+            len: self.bytes.len(),
+            next: self.next,
+        }
     }
 
     /// Removes the additions since a mark.
-    pub fn rollback(&mut self, (len, next): (usize, u16)) {
+    pub fn rollback(&mut self, Mark { len, next }: Mark) {
         self.bytes.truncate(len);
         self.next = next;
         self.added.retain(|&(_, index)| index < next);

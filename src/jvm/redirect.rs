@@ -7,7 +7,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::site::{Goal, Placed, Redirect, Where};
-use crate::aspect::plan::{Plan, Redirected};
+use crate::aspect::plan::{LeftCall, Plan, Redirected};
 use crate::aspect::point::PointKind;
 use crate::bytes::modified_utf8;
 use crate::error::Result;
@@ -16,7 +16,7 @@ use crate::jvm::emit;
 use crate::jvm::insn::{self, op};
 use crate::jvm::lower;
 use crate::jvm::place::{self, Edits, Instead};
-use crate::jvm::pool::{Additions, tag};
+use crate::jvm::pool::{self, Additions, tag};
 use crate::jvm::{nulls, points, references};
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ pub struct Calls<'c, 'a> {
     redirects: &'c [Arc<Redirect>],
     references: references::Added,
     /// The calls that stay as they are, and why.
-    pub left: Vec<(Redirected, Reason)>,
+    pub left: Vec<LeftCall>,
 }
 
 /// How far a class's calls were when a method's turn came.
 pub struct Mark {
-    additions: (usize, u16),
-    references: (usize, u16),
+    additions: pool::Mark,
+    references: references::Mark,
     left: usize,
 }
 
@@ -81,7 +81,8 @@ impl<'c, 'a> Calls<'c, 'a> {
         calls: &[Redirected],
     ) -> Result<Vec<Redirected>> {
         if let Some(reason @ Reason::Inlined) = stays {
-            self.left.extend(calls.iter().map(|call| (*call, reason)));
+            self.left
+                .extend(LeftCall::all(calls.iter().copied(), reason));
             return Ok(Vec::new());
         }
         if !calls.iter().any(|call| self.placed(call).is_some()) {
@@ -96,7 +97,10 @@ impl<'c, 'a> Calls<'c, 'a> {
                 (Some(placed), None) => at.refuses(*call, placed)?,
             };
             match reason {
-                Some(reason) => self.left.push((*call, reason)),
+                Some(reason) => self.left.push(LeftCall {
+                    call: *call,
+                    reason,
+                }),
                 None => kept.push(*call),
             }
         }
@@ -107,7 +111,7 @@ impl<'c, 'a> Calls<'c, 'a> {
     pub fn leave_points(&mut self, calls: Vec<Redirected>, reason: Reason) -> Vec<Redirected> {
         let is_point = |call: &Redirected| self.placed(call).is_some();
         let (points, others): (Vec<_>, Vec<_>) = calls.into_iter().partition(is_point);
-        self.left.extend(points.iter().map(|call| (*call, reason)));
+        self.left.extend(LeftCall::all(points, reason));
         others
     }
 
@@ -117,7 +121,8 @@ impl<'c, 'a> Calls<'c, 'a> {
         &mut self,
         method: &MethodInfo,
         code: Code<'a>,
-        (calls, looks): (&[Redirected], bool),
+        calls: &[Redirected],
+        looks: bool,
         additions: &mut Additions,
     ) -> Attempt<Edits> {
         let mut edits = Edits::default();
@@ -165,7 +170,10 @@ impl<'c, 'a> Calls<'c, 'a> {
                 constant: 0,
             };
             if additions.room() < MAX_ADDITIONS {
-                self.left.push((*call, Reason::PoolFull));
+                self.left.push(LeftCall {
+                    call: *call,
+                    reason: Reason::PoolFull,
+                });
                 continue;
             }
             match redirect.placed() {
@@ -199,7 +207,10 @@ impl<'c, 'a> Calls<'c, 'a> {
                 instead.opcode = op::INVOKEDYNAMIC;
                 let put = (self.references).put(class, dynamic, instead.constant, additions)?;
                 let Some(dynamic) = put else {
-                    self.left.push((*call, Reason::PoolFull));
+                    self.left.push(LeftCall {
+                        call: *call,
+                        reason: Reason::PoolFull,
+                    });
                     continue;
                 };
                 instead.constant = dynamic;
@@ -211,7 +222,7 @@ impl<'c, 'a> Calls<'c, 'a> {
     }
 
     /// Puts what the calls need besides methods into the class file, which ends with `rest`.
-    pub fn finish(self, rest: &mut Vec<u8>) -> Vec<(Redirected, Reason)> {
+    pub fn finish(self, rest: &mut Vec<u8>) -> Vec<LeftCall> {
         self.references.finish(self.class, rest);
         self.left
     }

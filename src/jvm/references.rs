@@ -5,7 +5,7 @@ use crate::aspect::joinpoint::CallHow;
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
 use crate::jvm::class::Class;
-use crate::jvm::pool::{Additions, tag};
+use crate::jvm::pool::{Additions, MemberRef, tag};
 
 /// The kinds of method handles (JVMS 4.4.8).
 const INVOKE_VIRTUAL: u8 = 5;
@@ -23,13 +23,17 @@ pub struct Reference {
 
 /// What the `invokedynamic` with this constant makes a function of, if that is a method which others can call as well.
 pub fn reference(class: &Class<'_>, dynamic: u16) -> Result<Option<Reference>> {
-    let (bootstrap, _, descriptor) = class.pool.member(dynamic)?;
+    let MemberRef {
+        owner: bootstrap,
+        descriptor,
+        ..
+    } = class.pool.member(dynamic)?;
     let Some(&at) = class.bootstraps().entries.get(usize::from(bootstrap)) else {
         return Ok(None);
     };
     let mut cursor = Cursor::at(class.bytes, at as usize);
     let (factory, arguments) = (cursor.be_u16()?, cursor.be_u16()?);
-    let (owner, name, _) = class.pool.member(class.pool.method_handle(factory)?)?;
+    let MemberRef { owner, name, .. } = class.pool.member(class.pool.method_handle(factory)?)?;
     // What the other method of that factory makes may be serialised, which names the method.
     if class.pool.class_name(owner)? != b"java/lang/invoke/LambdaMetafactory"
         || name != b"metafactory"
@@ -41,7 +45,11 @@ pub fn reference(class: &Class<'_>, dynamic: u16) -> Result<Option<Reference>> {
     let handle = cursor.be_u16()?;
     let kind = class.pool.handle_kind(handle)?;
     let member = class.pool.method_handle(handle)?;
-    let (owner, name, of) = class.pool.member(member)?;
+    let MemberRef {
+        owner,
+        name,
+        descriptor: of,
+    } = class.pool.member(member)?;
     let owner = class.pool.class_name(owner)?;
     let captured = mutf8(descriptor);
     let captured = captured.split(')').next().unwrap_or_default();
@@ -67,6 +75,13 @@ pub fn reference(class: &Class<'_>, dynamic: u16) -> Result<Option<Reference>> {
         how,
         entry: (at as usize, 4 + 2 * usize::from(arguments)),
     }))
+}
+
+/// How far [`Added`] was.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    len: usize,
+    count: u16,
 }
 
 /// The entries of bootstrap methods that a class gets.
@@ -105,14 +120,17 @@ impl Added {
     }
 
     /// How many there are, for [`rollback`](Added::rollback).
-    pub fn mark(&self) -> (usize, u16) {
-        (self.entries.len(), self.count)
+    pub fn mark(&self) -> Mark {
+        Mark {
+            len: self.entries.len(),
+            count: self.count,
+        }
     }
 
     /// Removes the entries since a mark.
-    pub fn rollback(&mut self, (len, count): (usize, u16)) {
-        self.entries.truncate(len);
-        self.count = count;
+    pub fn rollback(&mut self, mark: Mark) {
+        self.entries.truncate(mark.len);
+        self.count = mark.count;
     }
 
     /// Puts the entries into the class file, which ends with `rest`.

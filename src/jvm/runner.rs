@@ -29,7 +29,7 @@ use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
 use crate::jvm::hook_body::HookBody;
 use crate::jvm::insn::op;
-use crate::jvm::made::{MAJOR, OBJECT, cast, code_of, gives, put_attribute};
+use crate::jvm::made::{MAJOR, OBJECT, Table, cast, code_of, gives, put_attribute};
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::scan;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,15 +54,23 @@ pub struct Seat {
     pub number: u16,
 }
 
-/// A `proceed` of a class: the method's number, that of the layer which calls the hook, and which of the layer's objects it is.
-type Place = (u32, usize, usize);
+/// A `proceed` of a class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ProceedPlace {
+    /// The method's number.
+    pub method: u32,
+    /// That of the layer which calls the hook.
+    pub layer: usize,
+    /// Which of the layer's objects it is.
+    pub object: usize,
+}
 
 /// How the bodies of a class are run: by copies of hooks, or by runners, in which they have places.
 #[derive(Default)]
 pub struct Seats {
     /// By the numbers of methods and layers.
     copies: FxHashMap<(u32, usize), Arc<HookBody>>,
-    places: FxHashMap<Place, Seat>,
+    places: FxHashMap<ProceedPlace, Seat>,
     methods: FxHashSet<u32>,
 }
 
@@ -77,7 +85,12 @@ impl Seats {
         if is_odd(class) {
             return seats;
         }
-        for (method, bound, body) in bodies(class, plan) {
+        for WithAround {
+            method,
+            bound,
+            body,
+        } in bodies(class, plan)
+        {
             let parameters = &body.takes[usize::from(body.has_this)..];
             let written = class.pool.utf8(class.methods[method as usize].descriptor);
             // A type whose name is no text, as of the class itself.
@@ -105,7 +118,7 @@ impl Seats {
         self.methods.contains(&method)
     }
 
-    pub fn get(&self, place: Place) -> Option<&Seat> {
+    pub fn get(&self, place: ProceedPlace) -> Option<&Seat> {
         self.places.get(&place)
     }
 }
@@ -115,11 +128,17 @@ fn is_odd(class: &Class<'_>) -> bool {
     class.name_bytes().ok() != Some(&modified_utf8(&class.name()))
 }
 
-/// The planned methods of a class that have hooks `around` their bodies, with those hooks, and their bodies without names.
-fn bodies<'p>(
-    class: &'p Class<'_>,
-    plan: &'p Plan,
-) -> impl Iterator<Item = (u32, &'p Arc<Bound>, Body)> {
+/// A planned method that has hooks `around` its body.
+struct WithAround<'p> {
+    /// Its number.
+    method: u32,
+    bound: &'p Arc<Bound>,
+    /// Without a name.
+    body: Body,
+}
+
+/// The planned methods of a class that have hooks `around` their bodies.
+fn bodies<'p>(class: &'p Class<'_>, plan: &'p Plan) -> impl Iterator<Item = WithAround<'p>> {
     plan.methods.iter().filter_map(|planned| {
         let bound = &plan.bound[planned.bound? as usize];
         bound.around.as_ref()?;
@@ -136,7 +155,11 @@ fn bodies<'p>(
             takes: this.into_iter().chain(parameters).collect(),
             result: signature.result,
         };
-        Some((planned.index, bound, body))
+        Some(WithAround {
+            method: planned.index,
+            bound,
+            body,
+        })
     })
 }
 
@@ -176,16 +199,26 @@ impl Runners {
             return;
         }
         let package = &name[..name.rfind('/').map_or(0, |slash| slash + 1)];
-        for (method, bound, body) in bodies(class, plan) {
+        for WithAround {
+            method,
+            bound,
+            body,
+        } in bodies(class, plan)
+        {
             let label = class.method_label(&class.methods[method as usize]);
             for (layer, made) in layers(bound).iter().enumerate() {
                 if seats.copy(method, layer).is_some() {
                     continue;
                 }
-                for (n, proceed) in made.proceeds().into_iter().enumerate() {
-                    let first = || format!("{name} {label} {layer} {n}");
-                    let seat = self.place((root, package), proceed, &body, first);
-                    seats.places.insert((method, layer, n), seat);
+                for (object, proceed) in made.proceeds().into_iter().enumerate() {
+                    let first = || format!("{name} {label} {layer} {object}");
+                    let seat = self.place(root, package, proceed, &body, first);
+                    let place = ProceedPlace {
+                        method,
+                        layer,
+                        object,
+                    };
+                    seats.places.insert(place, seat);
                     seats.methods.insert(method);
                 }
             }
@@ -195,7 +228,8 @@ impl Runners {
     /// A place for a body. `first` says which it is, for the name of a new runner.
     fn place(
         &mut self,
-        (root, package): (&str, &str),
+        root: &str,
+        package: &str,
         proceed: &Proceed,
         body: &Body,
         first: impl Fn() -> String,
@@ -533,9 +567,12 @@ impl Making<'_> {
             let frames: Vec<Added> = frames.iter().map(|&pc| Added { pc, change }).collect();
             let mut map = Vec::new();
             put_added(&mut map, &frames, 0);
-            tables.push((self.additions.shared_utf8(b"StackMapTable"), map));
+            tables.push(Table {
+                name: self.additions.shared_utf8(b"StackMapTable"),
+                data: map,
+            });
         }
-        let body = code_of((code, max_locals), &[], &tables);
+        let body = code_of(code, max_locals, &[], &tables);
         out.extend_from_slice(&[0, 1]);
         put_attribute(out, self.additions.shared_utf8(b"Code"), &body);
     }
@@ -593,7 +630,7 @@ mod tests {
         let mut runners = Runners::new([(artifact, 1)].into_iter());
         let seat = |(proceed, body): &(Proceed, Body)| {
             let first = || String::from_utf8_lossy(&body.name).into_owned();
-            runners.place(("", "p/"), proceed, body, first)
+            runners.place("", "p/", proceed, body, first)
         };
         bodies.iter().map(seat).collect()
     }
@@ -648,8 +685,7 @@ mod tests {
         let bytes = runner.bytes();
         let class = Class::parse(&bytes).unwrap();
         let described: Vec<String> = (0..class.methods.len() as u32)
-            .map(|index| class.describe(index).unwrap())
-            .map(|(name, descriptor)| name + &descriptor)
+            .map(|index| class.describe(index).unwrap().to_string())
             .collect();
         assert_eq!(
             described,

@@ -4,7 +4,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::{
-    Access, EachCall, EachName, Field, Kinds, Method, MethodDetails, Owner, Shape, Type,
+    Access, EachCall, EachName, Field, Kinds, LineStart, Method, MethodDetails, Owner, Shape, Type,
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
@@ -197,7 +197,7 @@ impl MethodDetails for Details<'_, '_> {
         code.is_ok_and(|code| code.is_some_and(|code| insn::is_straight_line(code.insns)))
     }
 
-    fn lines(&self) -> Vec<(u32, u32)> {
+    fn lines(&self) -> Vec<LineStart> {
         let code = self.class.code(self.method);
         let lines = code.and_then(|code| match code {
             Some(code) => points::lines(self.class, &code),

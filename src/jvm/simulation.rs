@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::jvm::class::{Class, Code};
 use crate::jvm::insn::{self, Insn, op};
-use crate::jvm::pool::tag;
+use crate::jvm::pool::{MemberRef, tag};
 use crate::jvm::signature::{each_parameter, method_words, return_type, type_words};
 
 /// Knowledge of a word; the default is none.
@@ -260,8 +260,10 @@ pub fn step<'a, W: Word<'a>>(
     state: &mut State<W>,
     uses: &mut impl FnMut(Value<'a>, Type<'a>),
 ) -> Result<Option<Step>> {
-    if let Some((kind, slot)) = insn::store(code.insns, insn) {
-        return Ok(state.store(kind, slot as usize).map(|()| Step::Next));
+    if let Some(local) = insn::store(code.insns, insn) {
+        return Ok(state
+            .store(local.kind, local.slot as usize)
+            .map(|()| Step::Next));
     }
     let pc = insn.pc as usize;
     let byte = |i: usize| code.insns[pc + i];
@@ -291,8 +293,8 @@ pub fn step<'a, W: Word<'a>>(
         op::WIDE => match byte(1) {
             op::ALOAD => state.load(usize::from(u16::from_be_bytes([byte(2), byte(3)]))),
             opcode => {
-                let (_, push) = insn::stack_effect(opcode).unwrap_or_default();
-                state.push(usize::from(push));
+                let effect = insn::stack_effect(opcode).unwrap_or_default();
+                state.push(usize::from(effect.pushes));
                 Some(())
             }
         },
@@ -310,7 +312,9 @@ pub fn step<'a, W: Word<'a>>(
             _ => None,
         },
         op::GETSTATIC..=op::PUTFIELD => {
-            let (owner, _, descriptor) = class.pool.member(index())?;
+            let MemberRef {
+                owner, descriptor, ..
+            } = class.pool.member(index())?;
             field(class, insn.opcode, owner, descriptor, state, uses)
         }
         op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC => {
@@ -338,10 +342,10 @@ pub fn step<'a, W: Word<'a>>(
                 .stack
                 .push(W::of(named.map_or(Value::Other, Value::Object)));
         }),
-        opcode => insn::stack_effect(opcode).and_then(|(pop, push)| {
+        opcode => insn::stack_effect(opcode).and_then(|effect| {
             state
-                .pop(usize::from(pop))
-                .map(|()| state.push(usize::from(push)))
+                .pop(usize::from(effect.pops))
+                .map(|()| state.push(usize::from(effect.pushes)))
         }),
     };
     Ok(done.map(|()| Step::Next))
@@ -371,7 +375,7 @@ fn push_constant<'a, W: Word<'a>>(class: &Class<'a>, index: u16, state: &mut Sta
         Some(tag::DYNAMIC) => class
             .pool
             .member(index)
-            .map_or(Value::Other, |m| value_of(m.2)),
+            .map_or(Value::Other, |m| value_of(m.descriptor)),
         _ => name.map_or(Value::Other, |name| Value::Object(Type::named(name))),
     };
     state.stack.push(W::of(value));
@@ -414,7 +418,11 @@ fn invoke<'a, W: Word<'a>>(
     state: &mut State<W>,
     uses: &mut impl FnMut(Value<'a>, Type<'a>),
 ) -> Result<Option<Step>> {
-    let (owner, name, descriptor) = class.pool.member(index)?;
+    let MemberRef {
+        owner,
+        name,
+        descriptor,
+    } = class.pool.member(index)?;
     let Some((arguments, returns)) = method_words(descriptor) else {
         return Ok(None);
     };

@@ -10,7 +10,7 @@ use crate::bytes::{modified_utf8, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::insn::{self, Insn, op};
-use crate::jvm::pool::tag;
+use crate::jvm::pool::{MemberRef, tag};
 use crate::jvm::references;
 use crate::jvm::signature;
 
@@ -63,7 +63,11 @@ impl CallDetails for Named<'_> {
 pub(super) fn called(class: &Class<'_>, rules: &dyn CallRules) -> Callees {
     let pool = &class.pool;
     let may_mean = |index: u16| -> Result<bool> {
-        let (owner, name, descriptor) = pool.member(index)?;
+        let MemberRef {
+            owner,
+            name,
+            descriptor,
+        } = pool.member(index)?;
         // Constructors are no methods.
         let name_is_meant = !name.starts_with(b"<") && rules.may_be_named(&mutf8(name));
         Ok(name_is_meant && {
@@ -119,7 +123,11 @@ pub(super) fn each_call(
             _ => None,
         };
         if let Some((how, index)) = call.filter(|(_, index)| called.has(usize::from(*index))) {
-            let (owner, name, descriptor) = class.pool.member(index)?;
+            let MemberRef {
+                owner,
+                name,
+                descriptor,
+            } = class.pool.member(index)?;
             let owner = mutf8(class.pool.class_name(owner)?);
             let (name, descriptor) = (mutf8(name), mutf8(descriptor));
             each(&CallSite {
@@ -169,7 +177,7 @@ fn end_of_look(class: &Class<'_>, insns: &[u8], insn: Insn) -> Option<u32> {
     }
     let at = pc as usize;
     let index = u16::from_be_bytes([insns[at + 1], insns[at + 2]]);
-    let (owner, ..) = class.pool.member(index).ok()?;
+    let MemberRef { owner, .. } = class.pool.member(index).ok()?;
     let owner = class.pool.class_name(owner).ok()?;
     is_generated(&mutf8(owner)).then_some(end)
 }

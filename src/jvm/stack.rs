@@ -1,6 +1,6 @@
 //! Whether code walks the stack.
 
-use crate::jvm::pool::{Pool, tag};
+use crate::jvm::pool::{MemberRef, Pool, tag};
 
 /// Whether a class calls what shows it its callers: a method of `StackWalker`, its thread's stack trace, or that of a `Throwable` which it
 /// makes for that. The trace of an exception that was thrown says nothing of who calls.
@@ -8,7 +8,7 @@ pub fn is_walked(pool: &Pool<'_>) -> bool {
     let (mut makes, mut reads) = (false, false);
     let methods = (1..pool.count()).filter(|&index| pool.tag(index) == Some(tag::METHODREF));
     for index in methods {
-        let Ok((owner, name, _)) = pool.member(index) else {
+        let Ok(MemberRef { owner, name, .. }) = pool.member(index) else {
             continue;
         };
         let is_of = |class: &[u8]| pool.class_name(owner).is_ok_and(|own| own == class);

@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::jvm::class::{Class, Code};
 use crate::jvm::frames::{self, FullFrame, item};
-use crate::jvm::insn::{self, Form, Insn, op};
+use crate::jvm::insn::{self, Form, Insn, Local, op};
 use crate::jvm::parameters::Parameter;
 use crate::jvm::signature::return_type;
 use crate::jvm::simulation::{State, Step, Type, Value, step};
@@ -136,7 +136,7 @@ impl<'a> Simulation<'_, 'a> {
 
     /// Notes what a store into a parameter needs.
     fn store(&mut self, insn: Insn, now: &State<Value<'a>>) -> bool {
-        let Some((kind, slot)) = insn::store(self.code.insns, insn) else {
+        let Some(Local { kind, slot }) = insn::store(self.code.insns, insn) else {
             return true;
         };
         match self.slots.get(slot as usize) {

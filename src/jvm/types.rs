@@ -4,10 +4,10 @@
 use crate::error::Result;
 use crate::jvm::class::{Class, Code, MethodInfo, flag};
 use crate::jvm::frames::{self, FullFrame, VerificationType, item};
-use crate::jvm::insn::{self, Insn, op};
+use crate::jvm::insn::{self, Insn, Local, op};
 use crate::jvm::parameters::{Parameter, parameters};
 use crate::jvm::points::overwrites_this;
-use crate::jvm::pool::{Additions, tag};
+use crate::jvm::pool::{Additions, MemberRef, tag};
 use crate::jvm::signature::return_type;
 use crate::jvm::simulation::{State, Step, Type, Value, Word, step};
 
@@ -187,7 +187,7 @@ impl<'a> Walk<'_, 'a> {
             };
             state.replace(Known::Object(Value::This), initialised);
         }
-        if let Some((kind, slot)) = insn::store(self.code.insns, insn) {
+        if let Some(Local { kind, slot }) = insn::store(self.code.insns, insn) {
             if let Some(letter) = b"IJFD".get(usize::from(kind)) {
                 let words = Known::primitive(*letter);
                 let slot = slot as usize;
@@ -215,7 +215,7 @@ impl<'a> Walk<'_, 'a> {
                 Some(tag::FLOAT) => b'F',
                 Some(tag::LONG) => b'J',
                 Some(tag::DOUBLE) => b'D',
-                Some(tag::DYNAMIC) => self.class.pool.member(index)?.2[0],
+                Some(tag::DYNAMIC) => self.class.pool.member(index)?.descriptor[0],
                 _ => NONE,
             })
         };
@@ -244,11 +244,11 @@ impl<'a> Walk<'_, 'a> {
             133..=144 => b"JFDIFDIJDIJF"[usize::from(opcode - 133)],
             145..=152 => b'I',
             op::GETSTATIC | op::GETFIELD => {
-                let (_, _, descriptor) = self.class.pool.member(index())?;
+                let MemberRef { descriptor, .. } = self.class.pool.member(index())?;
                 descriptor.first().copied().unwrap_or(NONE)
             }
             op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC => {
-                let (_, _, descriptor) = self.class.pool.member(index())?;
+                let MemberRef { descriptor, .. } = self.class.pool.member(index())?;
                 return_type(descriptor).first().copied().unwrap_or(NONE)
             }
             // arraylength, instanceof

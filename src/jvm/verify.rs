@@ -6,7 +6,7 @@ use crate::bytes::mutf8;
 use crate::error::{Error, Result, Verdict};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::frames::{self, item};
-use crate::jvm::insn::{self, op};
+use crate::jvm::insn::{self, Local, op};
 use crate::jvm::pool::Known;
 use crate::jvm::signature::each_parameter;
 use cafebabe::attributes::{AttributeData, CodeData};
@@ -240,7 +240,7 @@ fn verify_loads(class: &Class<'_>, method: &MethodInfo, code: &Code<'_>) -> Resu
             let what = format!("variable {slot} is loaded, which holds no reference there");
             return Err(Error::malformed(code.offset + pc as usize, what));
         }
-        if let Some((kind, slot)) = insn::store(code.insns, insn) {
+        if let Some(Local { kind, slot }) = insn::store(code.insns, insn) {
             let slot = slot as usize;
             let words = if kind % 2 == 1 { 2 } else { 1 };
             if references.len() < slot + words {

@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
-use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
+use crate::aspect::plan::{LeftCall, Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::around;
@@ -56,7 +56,7 @@ pub struct Woven {
     /// What it calls that runs bodies, with those of its own, by their names.
     pub runners: BTreeMap<Arc<str>, Runner>,
     /// The calls that stay as they are, and why.
-    pub calls_left: Vec<(Redirected, Reason)>,
+    pub calls_left: Vec<LeftCall>,
 }
 
 /// Weaves the planned methods of a class that has no place beside it for what runs bodies.
@@ -84,18 +84,18 @@ pub fn weave_seated(
     if let Some(reason) = untouched {
         return Ok(Woven {
             ty,
-            calls_left: calls.iter().map(|&call| (call, reason)).collect(),
+            calls_left: LeftCall::all(calls.iter().copied(), reason).collect(),
             ..Woven::default()
         });
     }
     if methods.is_empty() || !plan.has_around() {
-        return put(class, plan, (methods, calls), scratch, ty);
+        return put(class, plan, methods, calls, scratch, ty);
     }
     // Calls go with bodies to where these go.
-    let called = put(class, plan, (&[], calls), scratch, WovenType::default())?;
+    let called = put(class, plan, &[], calls, scratch, WovenType::default())?;
     let woven = match &called.bytes {
-        None => weave_split(class, (plan, seats), scratch, ty)?,
-        Some(bytes) => weave_split(&Class::parse(bytes)?, (plan, seats), scratch, ty)?,
+        None => weave_split(class, plan, seats, scratch, ty)?,
+        Some(bytes) => weave_split(&Class::parse(bytes)?, plan, seats, scratch, ty)?,
     };
     Ok(Woven {
         bytes: woven.bytes.or(called.bytes),
@@ -107,18 +107,19 @@ pub fn weave_seated(
 /// The same for methods with `around` hooks.
 fn weave_split(
     class: &Class<'_>,
-    (plan, seats): (&Plan, &Seats),
+    plan: &Plan,
+    seats: &Seats,
     scratch: &mut Scratch,
     mut ty: WovenType,
 ) -> Result<Woven> {
     let mut leave: FxHashMap<u32, Reason> = FxHashMap::default();
     // A method whose body cannot get its hooks stays whole. That makes room for others alone, so this ends.
     let (split, bytes) = loop {
-        let split = around::split(class, (plan, seats), &leave)?;
+        let split = around::split(class, plan, seats, &leave)?;
         let parts = Class::parse(&split.bytes)?;
         let methods = &split.plan.methods[..];
         let woven = WovenType::new(0, "", "", methods.len());
-        let woven = put(&parts, &split.plan, (methods, &[]), scratch, woven)?;
+        let woven = put(&parts, &split.plan, methods, &[], scratch, woven)?;
         leave.extend(split.left.iter().copied());
         let (mut whole, mut again) = (Vec::new(), false);
         for left in &woven.ty.left {
@@ -234,7 +235,8 @@ struct Writing<'w, 'a> {
 fn put(
     class: &Class<'_>,
     plan: &Plan,
-    (mut methods, mut calls): (&[Planned], &[Redirected]),
+    mut methods: &[Planned],
+    mut calls: &[Redirected],
     scratch: &mut Scratch,
     ty: WovenType,
 ) -> Result<Woven> {
@@ -310,7 +312,7 @@ impl Writing<'_, '_> {
         let done = match calls {
             [] => (self.attempt(method, planned, &Edits::default()))
                 .map(|attempt| attempt.unwrap_or_default()),
-            _ => self.with_calls(method, planned, (calls, stays)),
+            _ => self.with_calls(method, planned, calls, stays),
         };
         done.map_err(|e| e.in_method(class.method_label(method)))
     }
@@ -320,7 +322,8 @@ impl Writing<'_, '_> {
         &mut self,
         method: &MethodInfo,
         planned: Option<&Planned>,
-        (calls, stays): (&[Redirected], Option<Reason>),
+        calls: &[Redirected],
+        stays: Option<Reason>,
     ) -> Result<()> {
         let Some(code) = self.class.code(method)? else {
             return Ok(());
@@ -330,7 +333,7 @@ impl Writing<'_, '_> {
         // Each time less is asked for, so this ends.
         loop {
             let mark = self.calls.mark(self.additions);
-            let edits = (self.calls).edits(method, code, (&calls, looks), self.additions);
+            let edits = (self.calls).edits(method, code, &calls, looks, self.additions);
             let attempt = match settle(edits)? {
                 Ok(edits) => self.attempt(method, planned, &edits)?,
                 Err(reason) => Err(reason),

@@ -37,11 +37,27 @@ struct Found {
     hidden: Vec<Box<str>>,
     defined_hidden: Vec<Box<str>>,
     /// Types whose methods rules call as hooks.
-    hooks: Vec<(Code, Box<str>, HookType)>,
-    declared: Vec<(Code, Box<str>, Declared)>,
+    hooks: Vec<Named<HookType>>,
+    declared: Vec<Named<Declared>>,
     /// What chains can ask for.
-    members: Vec<(Code, Box<str>, MemberType)>,
-    interfaces: Vec<(Code, Box<str>, Interface)>,
+    members: Vec<Named<MemberType>>,
+    interfaces: Vec<Named<Interface>>,
+}
+
+/// What was found of a type.
+struct Named<T> {
+    code: Code,
+    name: Box<str>,
+    found: T,
+}
+
+impl<T> Named<T> {
+    fn all(code: Code, types: Vec<(Box<str>, T)>) -> Vec<Named<T>> {
+        let types = types.into_iter();
+        types
+            .map(|(name, found)| Named { code, name, found })
+            .collect()
+    }
 }
 
 impl Found {
@@ -57,19 +73,15 @@ impl Found {
     }
 
     fn collected(code: Code, collector: Collector<'_>) -> Found {
-        let hooks = collector.types.into_iter();
-        let declared = collector.declared.into_iter();
-        let members = collector.members.into_iter();
-        let interfaces = collector.interfaces.into_iter();
         Found {
-            declared: declared.map(|(name, ty)| (code, name, ty)).collect(),
-            members: members.map(|(name, ty)| (code, name, ty)).collect(),
-            interfaces: interfaces.map(|(name, ty)| (code, name, ty)).collect(),
+            declared: Named::all(code, collector.declared),
+            members: Named::all(code, collector.members),
+            interfaces: Named::all(code, collector.interfaces),
             supertypes: collector.supertypes,
             structs: collector.structs,
             hidden: collector.hidden,
             defined_hidden: collector.defined_hidden,
-            hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
+            hooks: Named::all(code, collector.types),
         }
     }
 }
@@ -122,7 +134,9 @@ impl Found {
     /// Adds what was found; of two types of one name the first counts.
     fn join(
         self,
-        (hierarchy, catalogs, structs): (&mut Hierarchy, &mut Catalogs, &mut Structs),
+        hierarchy: &mut Hierarchy,
+        catalogs: &mut Catalogs,
+        structs: &mut Structs,
         is_library: bool,
     ) {
         for (name, by_ref_like) in self.structs {
@@ -136,17 +150,17 @@ impl Found {
             }
             hierarchy.supertypes.entry(name).or_insert(supertypes);
         }
-        for (code, name, ty) in self.hooks {
-            catalogs.add(code, name, ty);
+        for ty in self.hooks {
+            catalogs.add(ty.code, ty.name, ty.found);
         }
-        for (code, name, ty) in self.declared {
-            catalogs.declare(code, name, ty);
+        for ty in self.declared {
+            catalogs.declare(ty.code, ty.name, ty.found);
         }
-        for (code, name, ty) in self.members {
-            catalogs.add_members(code, name, ty);
+        for ty in self.members {
+            catalogs.add_members(ty.code, ty.name, ty.found);
         }
-        for (code, name, ty) in self.interfaces {
-            catalogs.add_interface(code, name, ty);
+        for ty in self.interfaces {
+            catalogs.add_interface(ty.code, ty.name, ty.found);
         }
     }
 }
@@ -163,7 +177,7 @@ pub(crate) fn build(
     let wanted = wanted(matcher);
     let mut structs = Structs::default();
     let mut add = |found: Found, is_library: bool| {
-        found.join((&mut hierarchy, &mut catalogs, &mut structs), is_library);
+        found.join(&mut hierarchy, &mut catalogs, &mut structs, is_library);
     };
     if wanted.types.iter().any(|name| is_of_runtime(name)) {
         for library in [embedded::JAR, embedded::DEX, embedded::DLL] {

@@ -1,7 +1,7 @@
 //! The resolved job: what to do, where, and where progress is reported.
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
-use crate::container::place::{Files, is_one, is_stream, resolve};
+use crate::container::place::{Files, Named, is_one, is_stream, resolve};
 use crate::container::stage::Staged;
 use crate::container::zip::Effort;
 use crate::error::{Error, Result};
@@ -131,11 +131,16 @@ impl Job {
     fn check_folders(&self, files: &Files, output: &Path, in_place: bool) -> Result<()> {
         let (from, to) = (resolve(&self.input), resolve(output));
         let label = format!("{}:", output.display());
-        for (what, path, is_output) in files.all() {
+        for Named {
+            what,
+            path,
+            is_output,
+        } in files.all()
+        {
             let real = resolve(path);
             // What an earlier run of this job wrote may be replaced.
             let is_own = || starts_with(path, b"WSYM") || starts_with(path, label.as_bytes());
-            if is_output && real.starts_with(&from) && real.is_file() && !is_own() {
+            if *is_output && real.starts_with(&from) && real.is_file() && !is_own() {
                 return Err(Error::usage(format!(
                     "{what} {} is a file of the input {}: name another for the output",
                     path.display(),
@@ -148,7 +153,7 @@ impl Job {
             let is_library = [embedded::JAR_NAME, embedded::DLL_NAME]
                 .iter()
                 .any(|library| name.ends_with(library));
-            if !in_place && (from.join(name).is_file() || is_output && is_library) {
+            if !in_place && (from.join(name).is_file() || *is_output && is_library) {
                 return Err(Error::usage(format!(
                     "{what} {} and {} of the output {} are one file: name another for the output",
                     path.display(),

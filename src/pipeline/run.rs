@@ -2,6 +2,7 @@
 
 use crate::aspect::bind::reach::Reach;
 use crate::aspect::pointcut::Hierarchy;
+use crate::aspect::structs::MissingStruct;
 use crate::container::folder;
 use crate::container::stage::Staged;
 use crate::container::zip::Archive;
@@ -139,9 +140,9 @@ fn unknown_structs(hierarchy: &Hierarchy) -> Option<String> {
     const NAMED: usize = 3;
     let missing = hierarchy.structs.missing();
     let (first, more) = missing.split_at(missing.len().min(NAMED));
-    let named = |(name, assembly): &(Box<str>, Box<str>)| {
-        let assembly = assembly.split(',').next().unwrap_or_default();
-        format!("{} of {}", printable(name), printable(assembly))
+    let named = |one: &MissingStruct| {
+        let assembly = one.assembly.split(',').next().unwrap_or_default();
+        format!("{} of {}", printable(&one.name), printable(assembly))
     };
     let mut names = first.iter().map(named).collect::<Vec<_>>().join(", ");
     if !more.is_empty() {

@@ -91,9 +91,18 @@ impl Buckets {
     }
 }
 
+/// The sum of a method, as a chunk has it.
+#[derive(Debug, PartialEq)]
+pub struct Entry {
+    pub id: u32,
+    pub sum: Aggregate,
+    /// How many words it takes.
+    pub words: usize,
+}
+
 impl Aggregate {
-    /// An entry of a chunk, with its id and how many words it takes. `None` at the end of the entries.
-    pub fn read(words: &[[u8; 8]]) -> Option<(u32, Aggregate, usize)> {
+    /// An entry of a chunk. `None` at the end of the entries.
+    pub fn read(words: &[[u8; 8]]) -> Option<Entry> {
         let word = |at: usize| words.get(at).map(|word| u64::from_le_bytes(*word));
         let head = word(0)?;
         let (low, count) = ((head >> 32 & 0xff) as usize, (head >> 40) as usize);
@@ -115,7 +124,11 @@ impl Aggregate {
             max: word(6)?,
             durations,
         };
-        Some((head as u32, sum, all))
+        Some(Entry {
+            id: head as u32,
+            sum,
+            words: all,
+        })
     }
 
     /// Takes what is newer in another of the same method and process: sums only grow.
@@ -189,7 +202,8 @@ mod tests {
             let words: Vec<[u8; 8]> = (words.chain(counts.iter().copied()))
                 .map(u64::to_le_bytes)
                 .collect();
-            let (id, sum, taken) = Aggregate::read(&words).unwrap();
+            let read = Aggregate::read(&words).unwrap();
+            let (id, sum, taken) = (read.id, read.sum, read.words);
             assert_eq!((id, taken), (7, words.len()));
             sum
         };

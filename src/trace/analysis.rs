@@ -1,10 +1,10 @@
 //! Any number of traces, summed up in one.
 
-use super::call::{Call, Frame, Outcome, Piece, Scaled, Thrown};
+use super::call::{Call, Described, Frame, Outcome, Piece, Scaled, Thrown};
 use super::control;
 use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
-use super::file::{Thread, Trace};
+use super::file::{SegmentPlace, Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::idle::Excludes;
 use super::logical::{Caller, LogicalCall, LogicalCalls, On};
@@ -295,13 +295,16 @@ impl Visitor for Sums {
         }
     }
 
-    fn unhandled(&mut self, details: Option<(&str, &str)>) {
+    fn unhandled(&mut self, details: Option<Described<&str>>) {
         if let (Some(asked), Some(details)) = (&mut self.asked, details) {
             asked.thrown(self.thread.number, details);
         }
         self.unhandled.push(match details {
-            Some((type_name, "")) => format!(": {type_name}"),
-            Some((type_name, message)) => format!(": {type_name}: {message}"),
+            Some(Described {
+                type_name,
+                message: "",
+            }) => format!(": {type_name}"),
+            Some(Described { type_name, message }) => format!(": {type_name}: {message}"),
             // What was thrown is no exception to the library.
             None => String::new(),
         });
@@ -806,7 +809,12 @@ impl Analyzer {
         let mut waiting: Vec<Option<Box<Waiting>>> = Vec::new();
         waiting.resize_with(threads.len(), || None);
         let mut ended: Vec<Option<ThreadStats>> = vec![None; threads.len()];
-        for (start, number, at) in trace.in_order() {
+        for SegmentPlace {
+            start,
+            thread: number,
+            at,
+        } in trace.in_order()
+        {
             let (thread, segments) = (&threads[number], trace.segments(&threads[number]));
             self.sums.settle(start, self.options.min);
             let mut turn = waiting[number].take().unwrap_or_else(|| {

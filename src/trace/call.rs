@@ -1,7 +1,6 @@
 //! Calls, as a replay finds them.
 
 use super::methods::MethodIx;
-use std::sync::Arc;
 
 /// Which logical call a frame is a piece of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +140,8 @@ impl Scaled {
 /// An exception that leaves a method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Thrown<'a> {
-    /// Its type and message, if it is another one than the last of the thread.
-    pub details: Option<(&'a str, &'a str)>,
+    /// What it is, if it is another one than the last of the thread.
+    pub details: Option<Described<&'a str>>,
     /// It is that last one, but was caught in between: the program threw the object again.
     pub again: bool,
     /// The method of the thread that goes on, if a call is open.
@@ -153,8 +152,30 @@ pub struct Thrown<'a> {
     pub outside: bool,
 }
 
-/// Type and message.
-pub type Described = Arc<(String, String)>;
+/// What an exception says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Described<T = String> {
+    pub type_name: T,
+    pub message: T,
+}
+
+impl Described<&str> {
+    pub fn owned(self) -> Described {
+        Described {
+            type_name: self.type_name.to_owned(),
+            message: self.message.to_owned(),
+        }
+    }
+}
+
+impl<T: std::ops::Deref<Target = str>> Described<T> {
+    pub fn as_deref(&self) -> Described<&str> {
+        Described {
+            type_name: &self.type_name,
+            message: &self.message,
+        }
+    }
+}
 
 /// A logical call by its number, and for how many calls it stands.
 #[derive(Clone, Copy)]

@@ -5,8 +5,25 @@ use super::file::Trace;
 use super::units::counted;
 use rustc_hash::FxHashMap;
 
-/// Process number, origin, and when it began to count or to sum up: parts of a trace may come apart.
-type Process = (u64, u64, u64);
+/// A process that counts or sums up: parts of a trace may come apart.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Process {
+    pid: u64,
+    origin: u64,
+    /// When it began to.
+    begun: u64,
+}
+
+impl Process {
+    fn of(trace: &Trace, begun: u64) -> Process {
+        let header = trace.header();
+        Process {
+            pid: header.pid,
+            origin: header.origin,
+            begun,
+        }
+    }
+}
 
 /// The counts of all traces so far.
 #[derive(Debug, Default)]
@@ -23,8 +40,8 @@ pub struct Summed {
 impl Summed {
     /// What each method adds up to beyond what traces before this one tell, by id.
     pub fn news(&mut self, trace: &Trace) -> Vec<(u32, Aggregate)> {
-        let (header, aggregates) = (trace.header(), trace.aggregates());
-        let process = (header.pid, header.origin, aggregates.begun);
+        let aggregates = trace.aggregates();
+        let process = Process::of(trace, aggregates.begun);
         let known = self.processes.entry(process).or_default();
         let mut sums: Vec<(&u32, &Aggregate)> = aggregates.sums.iter().collect();
         sums.sort_unstable_by_key(|(id, _)| **id);
@@ -38,8 +55,8 @@ impl Summed {
 impl Counted {
     /// How often each method was called beyond what traces before this one tell, by id.
     pub fn news(&mut self, trace: &Trace) -> Vec<(u32, u64)> {
-        let (header, counts) = (trace.header(), trace.counts());
-        let process = (header.pid, header.origin, counts.begun);
+        let counts = trace.counts();
+        let process = Process::of(trace, counts.begun);
         let known = self.processes.entry(process).or_default();
         let mut news: Vec<(u32, u64)> = counts.calls.iter().map(|(&id, &n)| (id, n)).collect();
         news.sort_unstable();

@@ -1,6 +1,6 @@
 //! Exceptions: how often each was thrown, where, and how far it got.
 
-use super::call::Thrown;
+use super::call::{Described, Thrown};
 use super::file::cut;
 use super::logical::Caller;
 use super::methods::MethodIx;
@@ -136,8 +136,7 @@ pub struct Exceptions {
     heads: FxHashMap<u64, u64>,
 }
 
-/// An exception's type and message.
-type Name = (Box<str>, Box<str>);
+type Name = Described<Box<str>>;
 
 /// An exception, how far it got, and where it may be found in the maps of [`Exceptions`].
 #[derive(Debug)]
@@ -162,8 +161,10 @@ pub struct UnderWay {
 impl Exceptions {
     /// An exception left a method; if it ended a logical call, `awaits` is who began that, if it is known.
     pub fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>, awaits: Option<Caller>) {
-        let name =
-            (thrown.details).map(|(t, m)| -> Name { (cut(t, TEXT).into(), cut(m, TEXT).into()) });
+        let name = thrown.details.map(|details| Name {
+            type_name: cut(details.type_name, TEXT).into(),
+            message: cut(details.message, TEXT).into(),
+        });
         if name.is_some() {
             self.current.last.clone_from(&name);
         }
@@ -185,7 +186,10 @@ impl Exceptions {
             Some(id) => id,
             None => {
                 let name = name.or_else(|| self.current.last.clone());
-                let name = name.unwrap_or_else(|| (UNKNOWN.into(), "".into()));
+                let name = name.unwrap_or_else(|| Name {
+                    type_name: UNKNOWN.into(),
+                    message: "".into(),
+                });
                 self.begin(name, method, thrown)
             }
         };
@@ -342,7 +346,7 @@ impl Exceptions {
         }
     }
 
-    fn count(&mut self, (type_name, message): Name, path: Path) {
+    fn count(&mut self, Name { type_name, message }: Name, path: Path) {
         let key = (type_name, path.thrown);
         if !self.kinds.contains_key(&key) && self.kinds.len() >= MAX_KINDS {
             self.further += 1;
@@ -426,11 +430,15 @@ mod tests {
             };
             all.error(method, &thrown, None);
         };
-        e(3, Some(("T", "m")), Some(2));
+        let told = Some(Described {
+            type_name: "T",
+            message: "m",
+        });
+        e(3, told, Some(2));
         e(2, None, Some(1));
-        e(3, Some(("T", "m")), Some(2));
+        e(3, told, Some(2));
         e(2, None, Some(1));
-        e(3, Some(("T", "m")), None);
+        e(3, told, None);
         all.end_thread();
         all.error(9, &Thrown::default(), None);
         let (all, further) = all.finish();
@@ -452,7 +460,10 @@ mod tests {
         let mut e = Exceptions::default();
         for message in messages {
             let thrown = Thrown {
-                details: Some(("T", &message)),
+                details: Some(Described {
+                    type_name: "T",
+                    message: &message,
+                }),
                 ..Thrown::default()
             };
             e.error(1, &thrown, None);

@@ -1,7 +1,7 @@
 //! Opens a trace: checks its header, indexes its chunks into threads and segments, puts its
 //! symbols together.
 
-use super::aggregates::Aggregate;
+use super::aggregates::{Aggregate, Entry};
 use super::control::{self, Change};
 use super::format::{
     CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
@@ -104,7 +104,12 @@ impl Aggregates {
         }
         let mut news = false;
         let mut words = data.as_chunks::<8>().0;
-        while let Some((id, sum, taken)) = Aggregate::read(words) {
+        while let Some(Entry {
+            id,
+            sum,
+            words: taken,
+        }) = Aggregate::read(words)
+        {
             news |= !self.sums.entry(id).or_default().grow(&sum).is_nothing();
             words = &words[taken..];
         }
@@ -175,6 +180,17 @@ pub struct ThreadName {
 struct Parts {
     whole: u64,
     parts: BTreeMap<u32, (u32, usize)>,
+}
+
+/// Where a segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentPlace {
+    /// When it starts.
+    pub start: u64,
+    /// Its thread's place among [`threads`](Trace::threads).
+    pub thread: usize,
+    /// Its own among the thread's [`segments`](Trace::segments).
+    pub at: usize,
 }
 
 impl Trace {
@@ -359,16 +375,18 @@ impl Trace {
         &self.segments[thread.first..thread.first + thread.count]
     }
 
-    /// All segments, as places among [`threads`](Trace::threads) and among a thread's
-    /// [`segments`](Trace::segments), in the order of time: each with when it starts. Of a thread they
-    /// keep their order whatever a damaged trace says.
-    pub fn in_order(&self) -> Vec<(u64, usize, usize)> {
+    /// All segments in the order of time. Of a thread they keep their order whatever a damaged trace says.
+    pub fn in_order(&self) -> Vec<SegmentPlace> {
         let mut order = Vec::with_capacity(self.segments.len());
         for (number, thread) in self.threads.iter().enumerate() {
             let mut start = 0;
             for (at, segment) in self.segments(thread).iter().enumerate() {
                 start = segment.start.max(start);
-                order.push((start, number, at));
+                order.push(SegmentPlace {
+                    start,
+                    thread: number,
+                    at,
+                });
             }
         }
         order.sort_unstable();

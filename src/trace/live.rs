@@ -1,7 +1,7 @@
 //! What a running process does: counts of its methods, how fast they grow, and the calls that are open now.
 
 use super::aggregates::Aggregate;
-use super::call::{Call, Frame, Outcome, Thrown};
+use super::call::{Call, Described, Frame, Outcome, Thrown};
 use super::file::{self, ThreadName};
 use super::format::Decoder;
 use super::methods::{MethodIx, Methods};
@@ -441,7 +441,7 @@ impl Visitor for Sums {
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}
 
-    fn unhandled(&mut self, _: Option<(&str, &str)>) {}
+    fn unhandled(&mut self, _: Option<Described<&str>>) {}
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::window::Part;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// Most calls that are kept at once. The calls of real programs are far fewer; a damaged trace
 /// could begin one with every record.
@@ -41,7 +42,7 @@ pub struct LogicalCall {
     /// How it ended; `None` if it did not, and was not running when the trace ended.
     pub outcome: Option<Outcome>,
     /// What it ended with, if that was asked for.
-    pub exception: Option<Described>,
+    pub exception: Option<Arc<Described>>,
     /// Those of all its pieces, if they were asked for.
     pub values: Vec<Value>,
 }
@@ -80,7 +81,7 @@ struct State {
     own: u64,
     pieces: u64,
     thread: u32,
-    exception: Option<Described>,
+    exception: Option<Arc<Described>>,
     values: Vec<Value>,
 }
 
@@ -167,7 +168,7 @@ impl LogicalCalls {
     }
 
     /// What a call has ended with.
-    pub fn exception(&mut self, call: u64, exception: Described) {
+    pub fn exception(&mut self, call: u64, exception: Arc<Described>) {
         if let Some(state) = self.calls.get_mut(&call) {
             state.exception.get_or_insert(exception);
         }

@@ -65,7 +65,7 @@ pub struct Listed {
     /// How it ended; `None` for a logical call that did not, and was not running when the trace ended.
     pub outcome: Option<Outcome>,
     /// What it ended with, as far as the trace says.
-    pub exception: Option<Described>,
+    pub exception: Option<Arc<Described>>,
     pub values: Vec<Value>,
     /// How many calls it stands for.
     pub weight: u32,
@@ -101,10 +101,19 @@ impl Ord for Listed {
     }
 }
 
+/// What values share that are summed up together.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    method: MethodIx,
+    /// A number for texts, characters, objects, what is missing, all others.
+    kind: u8,
+    text: String,
+}
+
 /// Sums by a value.
 #[derive(Default)]
 struct By {
-    rows: FxHashMap<(MethodIx, u8, String), usize>,
+    rows: FxHashMap<Key, usize>,
     /// Of each method, the row of further values.
     others: FxHashMap<MethodIx, usize>,
     /// What the rows are of; without a value, all others.
@@ -124,11 +133,15 @@ impl By {
             Data::Missing(_) => 3,
             _ => 4,
         };
-        let key = (method, kind, value.text().into_owned());
+        let key = Key {
+            method,
+            kind,
+            text: value.text().into_owned(),
+        };
         let row = match self.rows.get(&key) {
             Some(&row) => row,
-            None if self.rows.len() < MAX_ROWS && self.text + key.2.len() <= MAX_TEXT => {
-                self.text += key.2.len();
+            None if self.rows.len() < MAX_ROWS && self.text + key.text.len() <= MAX_TEXT => {
+                self.text += key.text.len();
                 self.rows.insert(key, next);
                 self.keys.push((method, Some(value.clone())));
                 next
@@ -160,7 +173,7 @@ pub(super) struct Asked {
     left_out: u64,
     process: usize,
     /// Of each thread, the exception that left a call last.
-    exceptions: FxHashMap<u32, Described>,
+    exceptions: FxHashMap<u32, Arc<Described>>,
     names: BTreeSet<Arc<str>>,
 }
 
@@ -336,7 +349,7 @@ impl Asked {
         method: MethodIx,
         thread: u32,
         thrown: &Thrown<'_>,
-    ) -> Option<Described> {
+    ) -> Option<Arc<Described>> {
         self.query.calls?;
         if let Some(details) = thrown.details {
             self.thrown(thread, details);
@@ -354,10 +367,9 @@ impl Asked {
     }
 
     /// An exception that a thread threw.
-    pub fn thrown(&mut self, thread: u32, (type_name, message): (&str, &str)) {
+    pub fn thrown(&mut self, thread: u32, details: Described<&str>) {
         if self.query.calls.is_some() {
-            let described = Arc::new((type_name.to_owned(), message.to_owned()));
-            self.exceptions.insert(thread, described);
+            self.exceptions.insert(thread, Arc::new(details.owned()));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Replays threads: the records of each, in order, paired into calls ("Pairing" of the format).
 
-use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::call::{Call, Described, Frame, Outcome, Piece, Thrown};
 use super::estimate::Estimate;
-use super::file::{Segment, Trace};
+use super::file::{Segment, SegmentPlace, Trace};
 use super::format::{
     CallKind, Decoder, Escape, LOGICAL_FIRST, Record, SPAN_BEGUN, SpanContext, VALUE_OF_ENTRY,
 };
@@ -74,7 +74,7 @@ pub trait Visitor {
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>);
 
     /// An unhandled exception ends the process; the calls that it left have ended.
-    fn unhandled(&mut self, details: Option<(&str, &str)>);
+    fn unhandled(&mut self, details: Option<Described<&str>>);
 }
 
 /// What a replay counts about its thread.
@@ -116,32 +116,42 @@ pub struct Sampled {
 
 /// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
 #[inline]
-fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
+fn ends(frame: &Frame, method: MethodIx, logical: Option<Logical>) -> bool {
     frame.method == method
-        && logical.is_none_or(|(_, call)| frame.piece.is_some_and(|p| p.call == call))
+        && logical.is_none_or(|logical| frame.piece.is_some_and(|p| p.call == logical.call))
 }
 
 /// What EXCEPTION and LOGICAL escapes said of the next record.
 #[derive(Default)]
 struct Next<'r> {
-    details: Option<(Cow<'r, str>, Cow<'r, str>)>,
-    logical: Option<(u32, u64)>,
+    details: Option<Described<Cow<'r, str>>>,
+    logical: Option<Logical>,
     /// The call that ends goes on as this logical one.
     stays: Option<u64>,
-    /// What a SPAN escape said, and how many records were before it.
-    span: Option<(u64, MethodIx, SpanContext)>,
+    /// What a SPAN escape said.
+    span: Option<NextSpan>,
+}
+
+/// What a LOGICAL escape said.
+#[derive(Clone, Copy)]
+struct Logical {
+    flags: u32,
+    call: u64,
+}
+
+/// A call that begins next is this span.
+struct NextSpan {
+    /// How many records were before.
+    behind: u64,
+    method: MethodIx,
+    span: SpanContext,
 }
 
 impl Next<'_> {
     /// The span that the call is which begins behind so many records.
-    fn span(&mut self, records: u64) -> Option<(MethodIx, SpanContext)> {
-        let (at, method, span) = self.span.take()?;
-        (at == records).then_some((method, span))
+    fn span(&mut self, records: u64) -> Option<NextSpan> {
+        self.span.take().filter(|next| next.behind == records)
     }
-}
-
-fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'a str, &'a str)> {
-    details.as_ref().map(|(t, m)| (&**t, &**m))
 }
 
 /// A call up to the first place where records are missing.
@@ -543,7 +553,9 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         match escape {
-            Escape::Exception { type_name, message } => next.details = Some((type_name, message)),
+            Escape::Exception { type_name, message } => {
+                next.details = Some(Described { type_name, message });
+            }
             Escape::Lost(n) => self.lost(n),
             // Behind a gap the innermost call may be another.
             Escape::Aggregated(ns) if !self.run.silent => {
@@ -569,7 +581,11 @@ impl Replay {
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);
-                next.span = Some((self.run.tally.records, method, span));
+                next.span = Some(NextSpan {
+                    behind: self.run.tally.records,
+                    method,
+                    span,
+                });
                 if self.run.over == 0 && span.flags & SPAN_BEGUN == 0 {
                     visitor.span(method, span, self.run.stack.len());
                 }
@@ -586,14 +602,14 @@ impl Replay {
                 self.run.taken = Some((id, weight));
             }
             Escape::Logical { flags, call } => {
-                next.logical = Some((flags, call));
-                if let Some((method, span)) = next.span(self.run.tally.records) {
+                next.logical = Some(Logical { flags, call });
+                if let Some(NextSpan { method, span, .. }) = next.span(self.run.tally.records) {
                     visitor.logical_span(method, call, span);
                 }
             }
             Escape::Stays { call } => next.stays = Some(call),
             Escape::Begin { id, call, time } => {
-                if let Some((method, span)) = next.span(self.run.tally.records) {
+                if let Some(NextSpan { method, span, .. }) = next.span(self.run.tally.records) {
                     visitor.logical_span(method, call, span);
                 }
                 self.run.record(time, self.part);
@@ -621,13 +637,16 @@ impl Replay {
                 if failed {
                     visitor.complete(method, call, time, Outcome::Error, weight);
                     let details = next.details.take();
-                    visitor.error(method, &self.thrown_of(call, time, borrowed(&details)));
+                    let details = details.as_ref().map(Described::as_deref);
+                    visitor.error(method, &self.thrown_of(call, time, details));
                 } else {
                     visitor.complete(method, call, time, Outcome::Exit, weight);
                 }
             }
             Escape::Unhandled { time } => {
-                self.unhandled(time, borrowed(&next.details.take()), visitor);
+                let details = next.details.take();
+                let details = details.as_ref().map(Described::as_deref);
+                self.unhandled(time, details, visitor);
             }
             _ => {}
         }
@@ -657,7 +676,7 @@ impl Replay {
         &mut self,
         call: u64,
         time: u64,
-        details: Option<(&'d str, &'d str)>,
+        details: Option<Described<&'d str>>,
     ) -> Thrown<'d> {
         Thrown {
             details,
@@ -673,14 +692,14 @@ impl Replay {
         method: MethodIx,
         id: u32,
         time: u64,
-        logical: Option<(u32, u64)>,
+        logical: Option<Logical>,
     ) {
         let fits = self.run.stack.len() < self.max_depth && self.run.over == 0;
         if !ALL && let Some(values) = &mut self.run.values {
             values.enter(id, fits.then_some(self.run.stack.len()));
         }
         if fits {
-            let piece = logical.map(|(flags, call)| Piece {
+            let piece = logical.map(|Logical { flags, call }| Piece {
                 call,
                 first: flags & LOGICAL_FIRST != 0,
             });
@@ -745,7 +764,7 @@ impl Replay {
         (method, id): (MethodIx, u32),
         time: u64,
         outcome: Outcome,
-        logical: Option<(u32, u64)>,
+        logical: Option<Logical>,
         next: &mut Next<'_>,
         visitor: &mut impl Visitor,
     ) {
@@ -787,17 +806,17 @@ impl Replay {
             self.pop::<ALL>(time, outcome, visitor);
             popped = true;
         }
-        if let Some((_, call)) = logical {
+        if let Some(Logical { call, .. }) = logical {
             visitor.complete(method, call, time, outcome, weight);
         }
         let open = self.run.stack.len();
         if is_error {
             let details = next.details.take();
             let thrown = Thrown {
-                details: borrowed(&details),
+                details: details.as_ref().map(Described::as_deref),
                 again: popped && details.is_none() && open >= self.run.way,
                 caller: self.run.stack.last().map(|f| f.method),
-                call: logical.map(|(_, call)| call),
+                call: logical.map(|logical| logical.call),
                 outside: !is_looked_at || !self.part.has_end(time),
             };
             visitor.error(method, &thrown);
@@ -811,7 +830,7 @@ impl Replay {
     fn unhandled(
         &mut self,
         time: u64,
-        mut details: Option<(&str, &str)>,
+        mut details: Option<Described<&str>>,
         visitor: &mut impl Visitor,
     ) {
         self.run.tally.last = self.run.tally.last.max(time);
@@ -838,7 +857,7 @@ impl Replay {
 
     /// Whether a call is open that an exit of this method ends.
     #[inline]
-    fn is_open(&self, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
+    fn is_open(&self, method: MethodIx, logical: Option<Logical>) -> bool {
         self.active[method as usize] > 0
             && (logical.is_none()
                 || self
@@ -876,7 +895,10 @@ impl Replay {
         let most = std::mem::replace(&mut self.max_depth, MAX_DEPTH_IN_TURNS);
         let mut runs: Vec<Run> = Vec::new();
         runs.resize_with(trace.threads().len(), Run::default);
-        for (_, number, at) in trace.in_order() {
+        for SegmentPlace {
+            thread: number, at, ..
+        } in trace.in_order()
+        {
             let thread = &trace.threads()[number];
             self.turn_to(&mut runs[number]);
             self.segment(trace, &trace.segments(thread)[at], methods, visitor);

@@ -1,8 +1,8 @@
 //! One request, whole: its spans and the calls recorded below them, over threads and processes, as a tree.
 
-use super::call::{Call, Frame, Outcome, Thrown};
+use super::call::{Call, Described, Frame, Outcome, Thrown};
 use super::contexts::{self, Contexts, OpenSpans};
-use super::file::Trace;
+use super::file::{SegmentPlace, Trace};
 use super::format::SpanContext;
 use super::methods::{Method, MethodIx, Methods};
 use super::replay::{Replay, Run, Visitor};
@@ -110,7 +110,7 @@ pub struct Item {
     pub pieces: u64,
     pub outcome: Outcome,
     /// Why it failed: type and message of the exception, or the value that says so.
-    pub failure: Option<(String, String)>,
+    pub failure: Option<Described>,
     pub values: Vec<Value>,
 }
 
@@ -189,7 +189,7 @@ impl<'m> Finder<'m> {
             }
         }
         let mut runs: FxHashMap<u32, Run> = FxHashMap::default();
-        for (_, thread, at) in trace.in_order() {
+        for SegmentPlace { thread, at, .. } in trace.in_order() {
             let thread = &trace.threads()[thread];
             let segment = trace.segments(thread)[at];
             let run = runs.entry(thread.number).or_default();
@@ -278,7 +278,7 @@ struct Lane {
     pending: Vec<(usize, usize)>,
     /// The item that ended last, and the exception on its way.
     last: Option<(MethodIx, usize)>,
-    exception: Option<(String, String)>,
+    exception: Option<Described>,
 }
 
 /// What a replay has seen of one trace.
@@ -392,7 +392,7 @@ impl Seen<'_, '_> {
             own: call.own,
             pieces: u64::from(call.piece.is_some()),
             outcome: call.outcome,
-            failure: told.map(|told| (told, String::new())),
+            failure: told.map(said),
             values,
         });
         self.into.above.push(Above::Nothing);
@@ -505,7 +505,7 @@ impl Visitor for Seen<'_, '_> {
                 item.name = printable(&name);
             }
             let told = contexts::failure(rule, &item.values);
-            item.failure = told.map(|told| (told, String::new()));
+            item.failure = told.map(said);
         }
     }
 
@@ -514,8 +514,8 @@ impl Visitor for Seen<'_, '_> {
             .call
             .and_then(|call| self.logical.get(&call).copied());
         let lane = self.lanes.entry(self.thread).or_default();
-        if let Some((type_name, message)) = thrown.details {
-            lane.exception = Some((type_name.to_owned(), message.to_owned()));
+        if let Some(details) = thrown.details {
+            lane.exception = Some(details.owned());
         }
         let last = lane.last.filter(|(of, _)| *of == method);
         if let Some(item) = of_logical.or(last.map(|(_, item)| item)) {
@@ -523,9 +523,17 @@ impl Visitor for Seen<'_, '_> {
         }
     }
 
-    fn unhandled(&mut self, _: Option<(&str, &str)>) {}
+    fn unhandled(&mut self, _: Option<Described<&str>>) {}
 
     fn method(&mut self, _: MethodIx, _: &Method) {}
+}
+
+/// A failure of which a rule says why.
+fn said(why: String) -> Described {
+    Described {
+        type_name: why,
+        message: String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -571,7 +579,7 @@ mod tests {
         ];
         assert_eq!(lines(&request), expected);
         let entry = &request.items[0];
-        assert_eq!(entry.failure, Some(("503".to_owned(), String::new())));
+        assert_eq!(entry.failure, Some(said("503".to_owned())));
         assert_eq!((entry.total, entry.own), (2_040, 1_010));
         assert!(
             entry

@@ -1,8 +1,8 @@
 //! Requests: the entry spans of traces by their names, and where their time goes, on whatever threads.
 
-use super::call::{Call, Frame, Outcome, Thrown};
+use super::call::{Call, Described, Frame, Outcome, Thrown};
 use super::contexts::{self, Contexts, OpenSpans};
-use super::file::Trace;
+use super::file::{SegmentPlace, Trace};
 use super::format::SpanContext;
 use super::methods::{Method, MethodIx, Methods};
 use super::replay::{Replay, Run, Visitor};
@@ -198,7 +198,7 @@ impl Requests {
             }
         }
         let mut runs: FxHashMap<u32, Run> = FxHashMap::default();
-        for (_, thread, at) in trace.in_order() {
+        for SegmentPlace { thread, at, .. } in trace.in_order() {
             let thread = &trace.threads()[thread];
             let segment = trace.segments(thread)[at];
             let run = runs.entry(thread.number).or_default();
@@ -586,7 +586,7 @@ impl Visitor for Seen<'_> {
 
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}
 
-    fn unhandled(&mut self, _: Option<(&str, &str)>) {}
+    fn unhandled(&mut self, _: Option<Described<&str>>) {}
 
     fn method(&mut self, _: MethodIx, _: &Method) {}
 }

@@ -564,7 +564,7 @@ fn check(bytes: Vec<u8>) {
         export::walk(&process, &[], &all, &mut calls, 1, &mut |_| {}).unwrap();
     }
     calls.finish();
-    assert!(calls.kept().0 <= 10);
+    assert!(calls.kept().calls <= 10);
     page::write(&mut std::io::sink(), "", &serde_json::json!({}), &calls).unwrap();
     let labels = a.methods.labels();
     flame::draw(

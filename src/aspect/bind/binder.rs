@@ -24,11 +24,11 @@ use super::site::{
 };
 use super::ty::{Language, Prim, Signature, Target, Ty};
 use crate::aspect::advice::Advice;
-use crate::aspect::joinpoint::Callee;
+use crate::aspect::joinpoint::{Callee, MethodNames};
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::mask::Mask;
-use crate::aspect::rules::model::{Inject, OwnHook, OwnHooks, OwnRecord, Texts};
+use crate::aspect::rules::model::{Inject, Meets, OwnHook, OwnHooks, OwnRecord, Texts};
 use crate::aspect::rules::nearest_name;
 use crate::spans::SpanRule;
 use crate::switches::DECIDED;
@@ -37,6 +37,15 @@ use sha2::{Digest, Sha256};
 use spans::SpanOf;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Where what is bound lies.
+#[derive(Clone, Copy)]
+pub struct Home<'a> {
+    /// The file name of the artifact.
+    pub artifact: &'a str,
+    /// What names of adapters begin with, package and all (JVM, dex).
+    pub adapters: &'a str,
+}
 
 /// What hooks are bound for: a method that rules match.
 #[derive(Clone, Copy)]
@@ -47,10 +56,7 @@ pub struct Subject<'a> {
     pub signature: &'a Signature,
     /// It may end long after it returned (async methods, iterators, coroutines).
     pub is_async: bool,
-    /// The file that it is in.
-    pub artifact: &'a str,
-    /// What names of adapters begin with, package and all (JVM, dex).
-    pub adapters: &'a str,
+    pub home: Home<'a>,
     /// Why its body cannot become a method of its own, if so.
     pub keeps_body: Option<&'static str>,
     /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
@@ -70,19 +76,19 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Nothing but a method's type and name, and the artifact with the beginning of adapters' names.
+    /// Nothing but a method and where it lies.
     pub fn new(
-        (ty, name): (&'a str, &'a str),
+        ty: &'a str,
+        name: &'a str,
         signature: &'a Signature,
-        (artifact, adapters): (&'a str, &'a str),
+        home: Home<'a>,
     ) -> Subject<'a> {
         Subject {
             ty,
             name,
             signature,
             is_async: false,
-            artifact,
-            adapters,
+            home,
             keeps_body: None,
             is_call: false,
             caller: None,
@@ -105,8 +111,12 @@ pub struct Binder<'a> {
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
 }
 
-/// An aspect that meets a method: its number, its name and its hooks.
-pub type Meets<'a> = (u32, &'a str, &'a OwnHooks);
+/// An aspect that leaves something out of texts.
+struct Holding<'a> {
+    aspect: Meets<'a>,
+    /// A value at the start tells its mask.
+    told: bool,
+}
 
 /// When a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,9 +162,17 @@ pub(super) struct Binding<'b> {
     /// The value at hand is recorded: what of it is known at the start is read there, by these calls.
     pub(super) early: Option<Early>,
     /// What links of the chain at hand take beside constants: where these objects are kept. Where one is null, the chain ends.
-    pub(super) taken: Vec<(u16, Ty)>,
+    pub(super) taken: Vec<KeptAt>,
     /// Its last link is called for what it does.
     pub(super) sends: bool,
+}
+
+/// Something that an earlier call gave.
+#[derive(Clone)]
+pub(super) struct KeptAt {
+    /// Its place in [`Keep::states`].
+    pub place: u16,
+    pub ty: Ty,
 }
 
 /// What of a value that is known at the end is read at the start.
@@ -214,9 +232,9 @@ impl Binder<'_> {
         let mut layer = Layer::default();
         // What lies outside of each `around`, and its hook.
         let mut outer: Vec<(Layer, Call)> = Vec::new();
-        // The aspects that leave something out of texts, and whether a value at the start tells their masks.
+        // The aspects that leave something out of texts.
         let mut holding = Vec::new();
-        let last_around = (aspects.iter()).rposition(|(_, _, own)| own.around.is_some());
+        let last_around = (aspects.iter()).rposition(|meets| meets.hooks.around.is_some());
         let is_later = subject.is_async && self.target.language() == Language::CSharp;
         let awaited = is_later.then(|| awaited(subject.signature));
         // As its hooks at the end see it.
@@ -225,7 +243,7 @@ impl Binder<'_> {
             ..*subject
         };
         for (n, &aspect) in aspects.iter().enumerate() {
-            let own = aspect.2;
+            let own = aspect.hooks;
             let mut binding = Binding::new(self, subject, aspect, follows);
             let is_outside = last_around.is_some_and(|last| n <= last);
             if subject.is_async
@@ -250,16 +268,20 @@ impl Binder<'_> {
             };
             for &aspect in &aspects[first..=n] {
                 let values = records.enter.values.len();
-                let of = (subject, completed, follows);
-                self.records_of(aspect, of, (&mut records, &mut layer.keep), &mut wrong);
-                if aspect.2.holds() {
-                    holding.push((aspect, records.enter.values.len() > values));
+                let keep = &mut layer.keep;
+                let misfits =
+                    self.records_of(aspect, subject, completed, follows, &mut records, keep);
+                wrong.extend(misfits);
+                if aspect.hooks.holds() {
+                    holding.push(Holding {
+                        aspect,
+                        told: records.enter.values.len() > values,
+                    });
                 }
             }
         }
         wrong.extend(self.hold(&holding, subject, &mut records).err());
-        let logical = match self.switch(aspects, (subject, follows), &mut records, &mut layer.keep)
-        {
+        let logical = match self.switch(aspects, subject, follows, &mut records, &mut layer.keep) {
             Ok(logical) => logical,
             Err(misfit) => {
                 wrong.push(misfit);
@@ -268,7 +290,7 @@ impl Binder<'_> {
         };
         if subject.span.is_none() {
             let none = OwnHooks::default();
-            let mut binding = Binding::new(self, subject, (0, "", &none), follows);
+            let mut binding = Binding::new(self, subject, Meets::none(&none), follows);
             let sent = binding.injected(aspects, &mut records, &mut layer.keep);
             wrong.extend(sent.err());
         }
@@ -292,16 +314,19 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// The values that an aspect records; `completed` is the method as its hooks at the end see it.
+    /// Adds the values that an aspect records; `completed` is the method as its hooks at the end see it. Returns what does not fit.
     fn records_of<'b>(
         &'b self,
         aspect: Meets<'b>,
-        (subject, completed, follows): (&'b Subject<'b>, &'b Subject<'b>, bool),
-        (records, keep): (&mut Records, &mut Keep),
-        wrong: &mut Vec<Misfit>,
-    ) {
+        subject: &'b Subject<'b>,
+        completed: &'b Subject<'b>,
+        follows: bool,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Vec<Misfit> {
+        let mut wrong = Vec::new();
         let mut binding = Binding::new(self, subject, aspect, follows);
-        let own = aspect.2;
+        let own = aspect.hooks;
         let records_of = own.record.iter().map(|record| Wanted {
             record,
             of_entry: false,
@@ -320,17 +345,17 @@ impl Binder<'_> {
             }
             let mut at_end = Binding::new(self, completed, aspect, follows);
             let binding = if is_late { &mut at_end } else { &mut binding };
-            if let Err(misfit) = binding.record(wanted, records, keep) {
-                wrong.push(misfit);
-            }
+            wrong.extend(binding.record(wanted, records, keep).err());
         }
+        wrong
     }
 
     /// The calls of a method that can be switched or is a span; what the hooks of a logical call say of its switches.
     fn switch(
         &self,
         aspects: &[Meets<'_>],
-        (subject, follows): (&Subject<'_>, bool),
+        subject: &Subject<'_>,
+        follows: bool,
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<Option<i32>, Misfit> {
@@ -338,7 +363,7 @@ impl Binder<'_> {
             return Ok(None);
         };
         let none = OwnHooks::default();
-        let mut binding = Binding::new(self, subject, (0, "", &none), follows);
+        let mut binding = Binding::new(self, subject, Meets::none(&none), follows);
         if subject.is_async && self.target.language() == Language::CSharp {
             let all = [&records.enter, &records.exit, &records.exception];
             let has_values = all.iter().any(|recording| !recording.values.is_empty());
@@ -364,7 +389,7 @@ impl Binder<'_> {
     /// the start brings its mask itself: it needs no such call, unless the program's own code runs before it.
     fn hold(
         &self,
-        aspects: &[(Meets<'_>, bool)],
+        aspects: &[Holding<'_>],
         subject: &Subject<'_>,
         records: &mut Records,
     ) -> Result<(), Misfit> {
@@ -378,12 +403,12 @@ impl Binder<'_> {
             ] {
                 how |= if is_written { 0 } else { flag };
             }
-            let mut binding = Binding::new(self, subject, (0, "", &none), false);
+            let mut binding = Binding::new(self, subject, Meets::none(&none), false);
             binding.hold(texts.mask.as_ref(), how, records)?;
         }
-        for &(aspect, is_told) in aspects {
-            let own = aspect.2;
-            let is_told = is_told && records.enter.made.is_empty();
+        for &Holding { aspect, told } in aspects {
+            let own = aspect.hooks;
+            let is_told = told && records.enter.made.is_empty();
             let mask = own.mask.as_ref().filter(|_| !is_told);
             let how = if own.messages { 0 } else { hold::SILENT };
             if mask.is_some() || how != 0 {
@@ -455,15 +480,15 @@ impl Binder<'_> {
         descriptor: &str,
         callee: &Callee,
     ) -> Result<Redirect, Vec<Misfit>> {
-        let replacing = aspects.iter().filter(|(_, _, own)| own.replace.is_some());
+        let replacing = (aspects.iter()).filter(|meets| meets.hooks.replace.is_some());
         // What replaces a call may record it as well.
         let has_more = |own: &OwnHooks| own.replace.is_none() || !own.record.is_empty();
         let around: Vec<Meets<'_>> = (aspects.iter().copied())
-            .filter(|(_, _, own)| has_more(own))
+            .filter(|meets| has_more(meets.hooks))
             .collect();
-        let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
+        let advice = (aspects.iter()).filter_map(|meets| Some(meets.hooks.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
-        let span = (aspects.iter()).find_map(|(_, _, own)| own.at.as_ref()?.traced.clone());
+        let span = (aspects.iter()).find_map(|meets| meets.hooks.at.as_ref()?.traced.clone());
         let hooked = span.as_deref();
         let subject = &Subject {
             texts: match advice == Advice::default() {
@@ -479,7 +504,7 @@ impl Binder<'_> {
             && advice.has(Advice::EXCEPTION)
             && self.is_followed(&subject.signature.result)
             && (aspects.iter())
-                .filter_map(|(_, _, own)| own.at.as_ref())
+                .filter_map(|meets| meets.hooks.at.as_ref())
                 .all(|at| at.completion || at.advice == Advice::default());
         let bound = match around.is_empty() && subject.texts.is_empty() && hooked.is_none() {
             true => None,
@@ -498,7 +523,11 @@ impl Binder<'_> {
                 Some(_) => advice.without(Advice::ALL),
                 None => advice,
             },
-            name: [subject.ty, subject.name, descriptor].map(Box::from),
+            callee: MethodNames {
+                ty: subject.ty.into(),
+                name: subject.name.into(),
+                descriptor: descriptor.into(),
+            },
             span: span
                 .as_ref()
                 .map(|rule| rule.of_method(subject.ty, subject.name)),
@@ -509,9 +538,13 @@ impl Binder<'_> {
         let instead = match replace {
             Some(hook) if is_plain && hook.takes_over(callee) => Instead::Hook(hook),
             replace => {
-                let parts = (replace.as_ref(), bound.as_ref(), recorded.as_ref());
+                let parts = Parts {
+                    replace: replace.as_ref(),
+                    bound: bound.as_ref(),
+                    recorded: recorded.as_ref(),
+                };
                 Instead::Method {
-                    class: redirect_class(subject.adapters, callee, parts, None),
+                    class: redirect_class(subject.home.adapters, callee, parts, None),
                     replace,
                     bound,
                     recorded,
@@ -695,7 +728,7 @@ fn replace(operands: &mut [HookOperand], free: &str, word: &Word) {
 
 /// Whether no aspect lets calls end at their return that give a task or a stage.
 fn all_complete(aspects: &[Meets<'_>]) -> bool {
-    aspects.iter().all(|(_, _, own)| own.completion)
+    aspects.iter().all(|meets| meets.hooks.completion)
 }
 
 /// A word that no rule has written.
@@ -749,7 +782,7 @@ impl<'b> Binding<'b> {
 
     /// The aspect's hooks at the start and at the end.
     fn hooks(&mut self, layer: &mut Layer, wrong: &mut Vec<Misfit>) {
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let (handed, resumed) = (self.handed(), self.resumed());
         let queued = match self.queued() {
             Ok(queued) => queued,
@@ -820,7 +853,7 @@ impl<'b> Binding<'b> {
 
     /// The hooks of a method that is no span itself, and goes on in one that an object keeps.
     fn resumed(&self) -> OwnHooks {
-        let (own, mut hooks) = (self.aspect.2, OwnHooks::default());
+        let (own, mut hooks) = (self.aspect.hooks, OwnHooks::default());
         let is_span = self.subject.span.is_some();
         let Some(kept) = own.kept().filter(|_| !is_span) else {
             return hooks;
@@ -849,7 +882,7 @@ impl<'b> Binding<'b> {
 
     /// The hooks that hand arguments over.
     fn handed(&self) -> Vec<OwnHook> {
-        let Some(handed) = self.aspect.2.handed() else {
+        let Some(handed) = self.aspect.hooks.handed() else {
             return Vec::new();
         };
         if self.binder.target.language() != Language::Java {
@@ -906,7 +939,7 @@ impl<'b> Binding<'b> {
         help: Option<String>,
     ) -> Misfit {
         Misfit {
-            source: Arc::clone(&self.aspect.2.source),
+            source: Arc::clone(&self.aspect.hooks.source),
             span,
             title,
             what: what.into(),
@@ -952,7 +985,7 @@ impl<'b> Binding<'b> {
 
     /// What is called instead of the subject.
     fn replacement(&mut self, callee: &Callee) -> Result<Replacement, Misfit> {
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let written = own.replace.as_ref().expect("the caller has looked");
         if let Some(place) = asked_for(written) {
             return Err(self.complains(
@@ -1005,7 +1038,7 @@ impl<'b> Binding<'b> {
 
     /// Another aspect replaces the call already.
     fn replaces_too(&self) -> Misfit {
-        let written = self.aspect.2.replace.as_ref();
+        let written = self.aspect.hooks.replace.as_ref();
         self.complains(
             written.map_or(0..0, |written| written.name.clone()),
             "two aspects replace the same call".into(),
@@ -1018,10 +1051,16 @@ impl<'b> Binding<'b> {
         let mut call = self.plain_call(written, keep)?;
         // What hands over throws nothing, and reaches nothing that is woven.
         let is_library = [HANDOVER, QUEUED].concat().contains(&&*written.call.ty);
-        let guard = self.aspect.2.guard && !is_library;
+        let guard = self.aspect.hooks.guard && !is_library;
         let recursion = !is_library && (self.binder.may_reach)(&call.hook);
         call.adapter = (guard || recursion).then(|| Adapter {
-            class: adapter_class(self.subject.adapters, &call.hook, guard, recursion, &None),
+            class: adapter_class(
+                self.subject.home.adapters,
+                &call.hook,
+                guard,
+                recursion,
+                &None,
+            ),
             guard,
             recursion,
             change: None,
@@ -1279,17 +1318,26 @@ pub(super) fn adapter_class(
     .into()
 }
 
+/// What is in a method that is called instead.
+#[derive(Default)]
+struct Parts<'a> {
+    replace: Option<&'a Replacement>,
+    bound: Option<&'a Arc<Bound>>,
+    recorded: Option<&'a RecordedCall>,
+}
+
 /// The class of the method that is called instead: named by the callee, and by a hash over all that is in it.
 fn redirect_class(
     prefix: &str,
     callee: &Callee,
-    (replace, bound, recorded): (
-        Option<&Replacement>,
-        Option<&Arc<Bound>>,
-        Option<&RecordedCall>,
-    ),
+    parts: Parts<'_>,
     placed: Option<&Placed>,
 ) -> Arc<str> {
+    let Parts {
+        replace,
+        bound,
+        recorded,
+    } = parts;
     /// Names of methods may be of any length.
     const LONGEST: usize = 40;
     let mut hash = Sha256::new();
@@ -1331,9 +1379,9 @@ fn listed(bound: Option<&Arc<Bound>>) -> String {
     } = &**bound;
     let records = format!(
         "Counts {{ enter: {}, exit: {}, exception: {} }}",
-        bound.enters().1.len(),
-        bound.exits().0.len(),
-        bound.exceptions().0.len()
+        bound.enters().behind.len(),
+        bound.exits().front.len(),
+        bound.exceptions().front.len()
     );
     format!(
         "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records}, values: {values:?}, keep: {keep:?} }})"
@@ -1384,6 +1432,21 @@ struct Candidate<'c> {
     method: &'c HookMethod,
     operands: Vec<(Fit, Operand)>,
     generics: Vec<Ty>,
+}
+
+/// Why an overload does not take the operands.
+#[derive(Clone, Copy)]
+struct Unfitting {
+    /// The first operand that does not fit, if it is one alone.
+    at: Option<usize>,
+    why: Why,
+}
+
+impl Unfitting {
+    const ALL: Unfitting = Unfitting {
+        at: None,
+        why: Why::Other,
+    };
 }
 
 /// Whether a value of a type cannot become an object.

@@ -560,25 +560,25 @@ impl Bound {
         self.all().next().is_none()
     }
 
-    /// The calls at exit in front of the pair's hook, and those behind it.
-    pub fn exits(&self) -> (&[Call], &[Call]) {
-        split(&self.exit)
+    /// The calls at exit.
+    pub fn exits(&self) -> Beside<'_> {
+        Beside::hooks_behind(&self.exit)
     }
 
-    /// The same at exception.
-    pub fn exceptions(&self) -> (&[Call], &[Call]) {
-        split(&self.exception)
+    /// The calls at exception.
+    pub fn exceptions(&self) -> Beside<'_> {
+        Beside::hooks_behind(&self.exception)
     }
 
-    /// The calls at enter in front of the pair's hook that are hooks, and those behind them.
-    pub fn enters(&self) -> (&[Call], &[Call]) {
+    /// The calls at enter: hooks in front.
+    pub fn enters(&self) -> Beside<'_> {
         let hooks = self.enter.iter().rposition(|call| call.role == Role::Hook);
-        self.enter.split_at(hooks.map_or(0, |last| last + 1))
+        Beside::split(&self.enter, hooks.map_or(0, |last| last + 1))
     }
 
     /// The exit hooks that run where a hook has left the body out, or ended an exception: so many of the last ones.
     pub fn last_exits(&self, count: u16) -> &[Call] {
-        let hooks = self.exits().1;
+        let hooks = self.exits().behind;
         &hooks[hooks.len().saturating_sub(count.into())..]
     }
 
@@ -612,27 +612,33 @@ impl Bound {
             for (n, call) in calls.iter().enumerate() {
                 let is_read = |state| calls[n + 1..].iter().any(|call| call.reads_state(state));
                 match call.dest {
-                    Dest::State(n) if is_read(n) => parts.push((n, call.made(&parts))),
+                    Dest::State(state) if is_read(state) => {
+                        let text = call.made(&parts);
+                        parts.push(Shown { state, text });
+                    }
                     _ => all.push(call.shown_with(when, &parts)),
                 }
             }
             all
         };
         let enters = self.enters();
-        let mut all = of("enter", enters.0);
+        let mut all = of("enter", enters.front);
         if let Some(around) = &self.around {
             all.push(around.call.shown("around"));
             all.extend(around.inner.iter().flat_map(|inner| inner.shown()));
         }
-        all.extend(of("exit", self.exits().1));
-        all.extend(of("exception", self.exceptions().1));
-        let mut made: Vec<(u16, String)> = Vec::new();
-        let values = enters.1.iter().chain(self.exits().0);
-        for call in values.chain(self.exceptions().0) {
+        all.extend(of("exit", self.exits().behind));
+        all.extend(of("exception", self.exceptions().behind));
+        let mut made: Vec<Shown> = Vec::new();
+        let values = enters.behind.iter().chain(self.exits().front);
+        for call in values.chain(self.exceptions().front) {
             match (call.role, call.dest) {
                 (Role::Switch, _) => {}
                 (Role::Hold, _) => all.extend(call.shown_hold()),
-                (_, Dest::State(n)) => made.push((n, call.made(&made))),
+                (_, Dest::State(state)) => {
+                    let text = call.made(&made);
+                    made.push(Shown { state, text });
+                }
                 (Role::Inject, _) => {
                     // Once for all headers that may be sent.
                     let shown = call.shown_with("inject", &made);
@@ -649,15 +655,34 @@ impl Bound {
     }
 }
 
-/// The calls at the end in front of the pair's hook, and the hooks behind it.
-fn split(calls: &[Call]) -> (&[Call], &[Call]) {
-    let hooks = calls.iter().position(|call| call.role == Role::Hook);
-    calls.split_at(hooks.unwrap_or(calls.len()))
+/// The calls in front of the pair's hook, and those behind it.
+pub struct Beside<'a> {
+    pub front: &'a [Call],
+    pub behind: &'a [Call],
+}
+
+impl<'a> Beside<'a> {
+    fn split(calls: &'a [Call], at: usize) -> Beside<'a> {
+        let (front, behind) = calls.split_at(at);
+        Beside { front, behind }
+    }
+
+    fn hooks_behind(calls: &'a [Call]) -> Beside<'a> {
+        let hooks = calls.iter().position(|call| call.role == Role::Hook);
+        Beside::split(calls, hooks.unwrap_or(calls.len()))
+    }
+}
+
+/// What a call gives, as it is shown.
+struct Shown {
+    /// Where it is kept.
+    state: u16,
+    text: String,
 }
 
 impl Call {
-    /// A call of the hook library that records a value; `made`: what other calls give, by their states.
-    fn shown_record(&self, names: &[Arc<str>], made: &[(u16, String)]) -> ShownCall {
+    /// A call of the hook library that records a value; `made`: what other calls give.
+    fn shown_record(&self, names: &[Arc<str>], made: &[Shown]) -> ShownCall {
         let number = match self.operands.get(1).map(|place| &place.source) {
             Some(Source::Int(place)) => (place >> 16) as usize,
             _ => usize::MAX,
@@ -762,7 +787,7 @@ impl Call {
     }
 
     /// What gives a value: `arg(0).uri().getHost()`, `acme.Session.user(Object)`; `made`: what calls in front of it give.
-    fn made(&self, made: &[(u16, String)]) -> String {
+    fn made(&self, made: &[Shown]) -> String {
         let shown = |operand: &Operand| operand.source_with(made);
         match &*self.operands {
             [head] if self.is_chain() => format!("{}.{}", shown(head), self.hook.name),
@@ -775,7 +800,7 @@ impl Call {
         self.shown_with(when, &[])
     }
 
-    fn shown_with(&self, when: &'static str, made: &[(u16, String)]) -> ShownCall {
+    fn shown_with(&self, when: &'static str, made: &[Shown]) -> ShownCall {
         let language = self.language();
         let operands = &self.operands[..self.hook.parameters.len().min(self.operands.len())];
         let types: Vec<String> = (operands.iter())
@@ -825,16 +850,16 @@ impl fmt::Display for ShownCall {
 }
 
 impl Operand {
-    fn source_with(&self, made: &[(u16, String)]) -> String {
+    fn source_with(&self, made: &[Shown]) -> String {
         let given = match self.source {
-            Source::State(n) => made.iter().find(|(known, _)| *known == n),
+            Source::State(n) => made.iter().find(|given| given.state == n),
             _ => None,
         };
-        given.map_or_else(|| self.source.to_string(), |(_, given)| given.clone())
+        given.map_or_else(|| self.source.to_string(), |given| given.text.clone())
     }
 
-    /// The source and its conversion. `made`: the results of other calls, by their states.
-    fn shown_with(&self, made: &[(u16, String)], language: Language) -> String {
+    /// The source and its conversion. `made`: what other calls give.
+    fn shown_with(&self, made: &[Shown], language: Language) -> String {
         let source = self.source_with(made);
         match self.convert {
             Convert::Same => source,

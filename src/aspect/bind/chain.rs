@@ -1,7 +1,7 @@
 //! Chains: `arg(0).uri().getHost()` instead of an operand. Each is a call of its own in front of the hook's, whose result is
 //! kept for that: what a link throws, and a null on the way, stay in the adapter.
 
-use super::binder::{Binding, Meant, VALUES, Value, adapter_class, article};
+use super::binder::{Binding, KeptAt, Meant, VALUES, Value, adapter_class, article};
 use super::call::{
     Adapter, Call, Constant, ConstantValue, Convert, Dest, Hook, Keep, Link, LinkKind, Operand,
     Role, Source,
@@ -27,6 +27,12 @@ const MAX_TYPES: usize = 10_000;
 
 /// Most types that one type may be made of, by the type arguments in it.
 const MAX_PARTS: usize = 1_000;
+
+/// How the head of a chain is taken, and as what.
+struct Taken {
+    convert: Convert,
+    ty: Ty,
+}
 
 /// What looking for a member in a type and those above it came to.
 enum Found<'c> {
@@ -78,9 +84,11 @@ impl<'b> Binding<'b> {
                 let (head, ty) = self.first(all, keep)?;
                 match (head, ty) {
                     (Meant::Value(value), Some(ty)) if value.ty != ty => {
-                        let object = self.object();
-                        let head = (value, Convert::Same, object);
-                        self.links(head, vec![cast_to(&ty)], keep)
+                        let taken = Taken {
+                            convert: Convert::Same,
+                            ty: self.object(),
+                        };
+                        self.links(value, taken, vec![cast_to(&ty)], keep)
                     }
                     (head, _) => head,
                 }
@@ -176,15 +184,18 @@ impl<'b> Binding<'b> {
             place: place.clone(),
         };
         let link = self.link(&self.object(), &member, false)?;
-        let (convert, object) = self.as_object(&head.ty, place)?;
-        Ok(self.links((head, convert, object), vec![link], keep))
+        let taken = self.as_object(&head.ty, place)?;
+        Ok(self.links(head, taken, vec![link], keep))
     }
 
     /// How a value is taken as an object.
-    fn as_object(&self, ty: &Ty, place: &Range<usize>) -> Result<(Convert, Ty), Misfit> {
-        let object = self.object();
-        match convert(self.binder.hierarchy, ty, &object, &mut Vec::new()) {
-            Ok((_, convert)) => Ok((convert, object)),
+    fn as_object(&self, ty: &Ty, place: &Range<usize>) -> Result<Taken, Misfit> {
+        let ty_of_all = self.object();
+        match convert(self.binder.hierarchy, ty, &ty_of_all, &mut Vec::new()) {
+            Ok((_, convert)) => Ok(Taken {
+                convert,
+                ty: ty_of_all,
+            }),
             Err(_) => {
                 let shown = self.shown_type(ty);
                 let title = format!("{} cannot become an object", article(&shown));
@@ -201,7 +212,7 @@ impl<'b> Binding<'b> {
         boxed: bool,
         keep: &mut Keep,
     ) -> Result<Meant, Misfit> {
-        let (convert, taken) = match (members, &head.ty) {
+        let taken = match (members, &head.ty) {
             // Whatever it is said to be.
             ([first, ..], ty) if first.kind == MemberKind::Cast && !matches!(ty, Ty::Prim(_)) => {
                 self.as_object(ty, &first.place)?
@@ -210,7 +221,7 @@ impl<'b> Binding<'b> {
         };
         let mut links: Vec<Link> = Vec::new();
         for (at, member) in members.iter().enumerate() {
-            let from = links.last().map_or(&taken, |link| &link.result);
+            let from = links.last().map_or(&taken.ty, |link| &link.result);
             let sends = self.sends && at + 1 == members.len();
             let link = self.link(from, member, sends)?;
             let result = link.result.clone();
@@ -223,12 +234,12 @@ impl<'b> Binding<'b> {
         if boxed && !result.is_reference() {
             links.push(boxed_as(&result, &self.object()));
         }
-        Ok(self.links((head, convert, taken), links, keep))
+        Ok(self.links(head, taken, links, keep))
     }
 
     /// How the head of a chain is taken.
-    fn taken(&self, head: &Ty) -> (Convert, Ty) {
-        match head {
+    fn taken(&self, head: &Ty) -> Taken {
+        let (convert, ty) = match head {
             Ty::ByRef(inner) if matches!(**inner, Ty::Param { .. }) => {
                 (Convert::LoadBox, self.object())
             }
@@ -241,35 +252,31 @@ impl<'b> Binding<'b> {
                 (Convert::Same, known.clone())
             }
             other => (Convert::Same, other.clone()),
-        }
+        };
+        Taken { convert, ty }
     }
 
     /// A chain of links that are found: a call of its own, whose result is kept.
-    fn links(
-        &mut self,
-        (head, convert, taken): (Value, Convert, Ty),
-        links: Vec<Link>,
-        keep: &mut Keep,
-    ) -> Meant {
+    fn links(&mut self, head: Value, taken: Taken, links: Vec<Link>, keep: &mut Keep) -> Meant {
         let result = links.last().map_or(Ty::Void, |link| link.result.clone());
         let takes_more = links.iter().any(|link| link.taken().next().is_some());
         // What links take that is no constant.
         let more = self.taken.iter().filter(|_| takes_more);
-        let more: Vec<(u16, Ty)> = more.cloned().collect();
+        let more: Vec<KeptAt> = more.cloned().collect();
         let names: Vec<String> = links.iter().filter_map(shown_link).collect();
         // An adapter is no part of the type whose type parameters they are.
         let mut generics = Vec::new();
         let mut of = |ty: &Ty| in_method_of_its_own(ty, &mut generics);
         let hook = Hook {
             // For messages.
-            owner: match taken {
-                Ty::Named(_) => of(&taken),
+            owner: match taken.ty {
+                Ty::Named(_) => of(&taken.ty),
                 _ => self.object(),
             },
             owner_is_interface: false,
             name: names.join(".").into(),
-            parameters: std::iter::once(of(&taken))
-                .chain(more.iter().map(|(_, ty)| ty.clone()))
+            parameters: std::iter::once(of(&taken.ty))
+                .chain(more.iter().map(|kept| kept.ty.clone()))
                 .collect(),
             result: of(&result),
             generics: 0,
@@ -279,7 +286,7 @@ impl<'b> Binding<'b> {
             generics: generics.len() as u16,
             ..hook
         });
-        let guard = self.aspect.2.guard;
+        let guard = self.aspect.hooks.guard;
         let recursion = !hook.links.iter().all(|link| {
             let owner = link.owner.name().unwrap_or_default();
             !matches!(link.kind, LinkKind::Method(_))
@@ -293,14 +300,14 @@ impl<'b> Binding<'b> {
         let head = Operand {
             source: head.source,
             from: head.ty,
-            convert,
-            to: taken,
+            convert: taken.convert,
+            to: taken.ty,
         };
-        let more = more.into_iter().map(|(place, ty)| Operand {
-            source: Source::State(place),
-            from: ty.clone(),
+        let more = more.into_iter().map(|kept| Operand {
+            source: Source::State(kept.place),
+            from: kept.ty.clone(),
             convert: Convert::Same,
-            to: ty,
+            to: kept.ty,
         });
         self.chains.push(Call {
             role: Role::Hook,
@@ -327,7 +334,7 @@ impl<'b> Binding<'b> {
 
     /// What the names of a chain's adapter begin with: in dex files it goes to the package that it needs.
     fn adapters_of(&self, hook: &Hook) -> String {
-        let adapters = self.subject.adapters;
+        let adapters = self.subject.home.adapters;
         let Some(package) = self.here() else {
             return adapters.to_owned();
         };
@@ -362,7 +369,7 @@ impl<'b> Binding<'b> {
         let is_method = !subject.is_call && subject.at.is_none();
         match self.binder.target.language() {
             Language::Java if is_method => Some(package_of(subject.ty)),
-            Language::Java => Some(package_of(subject.adapters)),
+            Language::Java => Some(package_of(subject.home.adapters)),
             Language::CSharp if is_method => {
                 let own = self.binder.catalog.members(subject.ty);
                 let own = own.map(|own| &own.ty).or(subject.signature.this.as_ref());
@@ -475,7 +482,7 @@ impl<'b> Binding<'b> {
         let is_private = matches!(found.access, Access::Private | Access::Protected)
             && self.binder.target.language() == Language::CSharp;
         let result = match kind.out() {
-            Some(given) => self.out_of((member, &shown), &result, is_private, given)?,
+            Some(given) => self.out_of(member, &shown, &result, is_private, given)?,
             None => result,
         };
         let declared = match &found.result {
@@ -507,7 +514,8 @@ impl<'b> Binding<'b> {
     /// What a link gives whose method gives it by `out`.
     fn out_of(
         &self,
-        (member, shown): (&MemberName, &str),
+        member: &MemberName,
+        shown: &str,
         result: &Ty,
         is_private: bool,
         given: &Ty,
@@ -702,8 +710,8 @@ impl<'b> Binding<'b> {
                     },
                 ),
                 Word::Kept(place) => {
-                    let taken = self.taken.iter().position(|(taken, _)| taken == place)?;
-                    let from = &self.taken[taken].1;
+                    let taken = self.taken.iter().position(|taken| taken.place == *place)?;
+                    let from = &self.taken[taken].ty;
                     let (fit, _) = convert(hierarchy, from, to, &mut Vec::new()).ok()?;
                     fits.push(fit);
                     all.push(Constant {

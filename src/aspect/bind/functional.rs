@@ -189,78 +189,92 @@ fn is_of_object(function: &Function) -> bool {
 
 /// The functional interfaces of the platform, which nobody names with --reference: `O` is an object.
 fn of_platform(name: &str) -> Option<Function> {
-    let of = |all: &[(&str, &'static str, &'static str)], name: &str| {
-        let found = all.iter().find(|(known, ..)| *known == name);
-        found.map(|&(_, method, descriptor)| (method, descriptor))
+    let (all, name) = match name.strip_prefix("java/util/function/") {
+        Some(name) => (FUNCTIONS, name),
+        None => (OTHERS, name),
     };
-    let (method, descriptor) = match name.strip_prefix("java/util/function/") {
-        Some(name) => of(FUNCTIONS, name)?,
-        None => of(OTHERS, name)?,
-    };
+    let OfPlatform {
+        method, descriptor, ..
+    } = all.iter().find(|known| known.name == name)?;
     let ty = |letter: char| match letter {
         'O' => Some(Ty::class("java/lang/Object")),
         letter => Ty::of_descriptor(letter.encode_utf8(&mut [0; 4])).map(|(ty, _)| ty),
     };
     let (parameters, result) = descriptor.split_once(')')?;
     Some(Function {
-        name: method.into(),
+        name: (*method).into(),
         parameters: parameters.chars().map(ty).collect::<Option<_>>()?,
         result: ty(result.chars().next()?)?,
     })
 }
 
-const OTHERS: &[(&str, &str, &str)] = &[
-    ("java/lang/Runnable", "run", ")V"),
-    ("java/util/concurrent/Callable", "call", ")O"),
-    ("java/security/PrivilegedAction", "run", ")O"),
-    ("java/security/PrivilegedExceptionAction", "run", ")O"),
+struct OfPlatform {
+    name: &'static str,
+    method: &'static str,
+    /// Without what opens it.
+    descriptor: &'static str,
+}
+
+const fn of(name: &'static str, method: &'static str, descriptor: &'static str) -> OfPlatform {
+    OfPlatform {
+        name,
+        method,
+        descriptor,
+    }
+}
+
+const OTHERS: &[OfPlatform] = &[
+    of("java/lang/Runnable", "run", ")V"),
+    of("java/util/concurrent/Callable", "call", ")O"),
+    of("java/security/PrivilegedAction", "run", ")O"),
+    of("java/security/PrivilegedExceptionAction", "run", ")O"),
 ];
 
 /// Those of `java.util.function`.
-const FUNCTIONS: &[(&str, &str, &str)] = &[
-    ("BiConsumer", "accept", "OO)V"),
-    ("BiFunction", "apply", "OO)O"),
-    ("BinaryOperator", "apply", "OO)O"),
-    ("BiPredicate", "test", "OO)Z"),
-    ("BooleanSupplier", "getAsBoolean", ")Z"),
-    ("Consumer", "accept", "O)V"),
-    ("DoubleBinaryOperator", "applyAsDouble", "DD)D"),
-    ("DoubleConsumer", "accept", "D)V"),
-    ("DoubleFunction", "apply", "D)O"),
-    ("DoublePredicate", "test", "D)Z"),
-    ("DoubleSupplier", "getAsDouble", ")D"),
-    ("DoubleToIntFunction", "applyAsInt", "D)I"),
-    ("DoubleToLongFunction", "applyAsLong", "D)J"),
-    ("DoubleUnaryOperator", "applyAsDouble", "D)D"),
-    ("Function", "apply", "O)O"),
-    ("IntBinaryOperator", "applyAsInt", "II)I"),
-    ("IntConsumer", "accept", "I)V"),
-    ("IntFunction", "apply", "I)O"),
-    ("IntPredicate", "test", "I)Z"),
-    ("IntSupplier", "getAsInt", ")I"),
-    ("IntToDoubleFunction", "applyAsDouble", "I)D"),
-    ("IntToLongFunction", "applyAsLong", "I)J"),
-    ("IntUnaryOperator", "applyAsInt", "I)I"),
-    ("LongBinaryOperator", "applyAsLong", "JJ)J"),
-    ("LongConsumer", "accept", "J)V"),
-    ("LongFunction", "apply", "J)O"),
-    ("LongPredicate", "test", "J)Z"),
-    ("LongSupplier", "getAsLong", ")J"),
-    ("LongToDoubleFunction", "applyAsDouble", "J)D"),
-    ("LongToIntFunction", "applyAsInt", "J)I"),
-    ("LongUnaryOperator", "applyAsLong", "J)J"),
-    ("ObjDoubleConsumer", "accept", "OD)V"),
-    ("ObjIntConsumer", "accept", "OI)V"),
-    ("ObjLongConsumer", "accept", "OJ)V"),
-    ("Predicate", "test", "O)Z"),
-    ("Supplier", "get", ")O"),
-    ("ToDoubleBiFunction", "applyAsDouble", "OO)D"),
-    ("ToDoubleFunction", "applyAsDouble", "O)D"),
-    ("ToIntBiFunction", "applyAsInt", "OO)I"),
-    ("ToIntFunction", "applyAsInt", "O)I"),
-    ("ToLongBiFunction", "applyAsLong", "OO)J"),
-    ("ToLongFunction", "applyAsLong", "O)J"),
-    ("UnaryOperator", "apply", "O)O"),
+const FUNCTIONS: &[OfPlatform] = &[
+    of("BiConsumer", "accept", "OO)V"),
+    of("BiFunction", "apply", "OO)O"),
+    of("BinaryOperator", "apply", "OO)O"),
+    of("BiPredicate", "test", "OO)Z"),
+    of("BooleanSupplier", "getAsBoolean", ")Z"),
+    of("Consumer", "accept", "O)V"),
+    of("DoubleBinaryOperator", "applyAsDouble", "DD)D"),
+    of("DoubleConsumer", "accept", "D)V"),
+    of("DoubleFunction", "apply", "D)O"),
+    of("DoublePredicate", "test", "D)Z"),
+    of("DoubleSupplier", "getAsDouble", ")D"),
+    of("DoubleToIntFunction", "applyAsInt", "D)I"),
+    of("DoubleToLongFunction", "applyAsLong", "D)J"),
+    of("DoubleUnaryOperator", "applyAsDouble", "D)D"),
+    of("Function", "apply", "O)O"),
+    of("IntBinaryOperator", "applyAsInt", "II)I"),
+    of("IntConsumer", "accept", "I)V"),
+    of("IntFunction", "apply", "I)O"),
+    of("IntPredicate", "test", "I)Z"),
+    of("IntSupplier", "getAsInt", ")I"),
+    of("IntToDoubleFunction", "applyAsDouble", "I)D"),
+    of("IntToLongFunction", "applyAsLong", "I)J"),
+    of("IntUnaryOperator", "applyAsInt", "I)I"),
+    of("LongBinaryOperator", "applyAsLong", "JJ)J"),
+    of("LongConsumer", "accept", "J)V"),
+    of("LongFunction", "apply", "J)O"),
+    of("LongPredicate", "test", "J)Z"),
+    of("LongSupplier", "getAsLong", ")J"),
+    of("LongToDoubleFunction", "applyAsDouble", "J)D"),
+    of("LongToIntFunction", "applyAsInt", "J)I"),
+    of("LongUnaryOperator", "applyAsLong", "J)J"),
+    of("ObjDoubleConsumer", "accept", "OD)V"),
+    of("ObjIntConsumer", "accept", "OI)V"),
+    of("ObjLongConsumer", "accept", "OJ)V"),
+    of("Predicate", "test", "O)Z"),
+    of("Supplier", "get", ")O"),
+    of("ToDoubleBiFunction", "applyAsDouble", "OO)D"),
+    of("ToDoubleFunction", "applyAsDouble", "O)D"),
+    of("ToIntBiFunction", "applyAsInt", "OO)I"),
+    of("ToIntFunction", "applyAsInt", "O)I"),
+    of("ToLongBiFunction", "applyAsLong", "OO)J"),
+    of("ToLongFunction", "applyAsLong", "O)J"),
+    of("UnaryOperator", "apply", "O)O"),
 ];
 
 #[cfg(test)]
@@ -324,7 +338,7 @@ mod tests {
         assert_eq!(of("a/Class"), Err(Unfit::Other));
         assert_eq!(of("a/Nowhere"), Err(Unfit::Unknown));
         assert_eq!(of("java/lang/Runnable"), Ok("run".into()));
-        for (name, ..) in FUNCTIONS {
+        for OfPlatform { name, .. } in FUNCTIONS {
             let function = of_platform(&format!("java/util/function/{name}"));
             assert!(function.is_some_and(|f| f.parameters.len() <= 2), "{name}");
         }

@@ -3,6 +3,7 @@
 //! Libraries are not woven. So a hook that calls nothing but its library and methods of the platform that call nobody back
 //! reaches no woven code, and needs no flag that keeps it from calling itself. What is not known counts as reached.
 
+use crate::aspect::joinpoint::MethodNames;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a method does that may run other code.
@@ -42,6 +43,16 @@ pub struct LibraryMethod {
     pub is_abstract: bool,
     /// No subtype has another one in its place.
     pub is_final: bool,
+}
+
+impl LibraryMethod {
+    fn names<'a>(&'a self, ty: &'a str) -> MethodNames<&'a str> {
+        MethodNames {
+            ty,
+            name: &self.name,
+            descriptor: &self.descriptor,
+        }
+    }
 }
 
 /// A type of a library.
@@ -93,9 +104,6 @@ pub struct Reach<'a> {
     subtypes: FxHashMap<&'a str, Vec<&'a str>>,
 }
 
-/// A hook or something that it calls, on the way.
-type Method<'a> = (&'a str, &'a str, &'a str);
-
 impl<'a> Reach<'a> {
     /// `supertypes`: of all types of the program that are known, those of libraries among them.
     pub fn new(
@@ -132,9 +140,10 @@ impl<'a> Reach<'a> {
 
 struct Walk<'w, 'a> {
     reach: &'w Reach<'a>,
-    seen: FxHashSet<Method<'w>>,
+    seen: FxHashSet<MethodNames<&'w str>>,
     initialised: FxHashSet<&'w str>,
-    work: Vec<(Method<'w>, &'w [Effect])>,
+    /// Methods on the way, and what they call.
+    work: Vec<(MethodNames<&'w str>, &'w [Effect])>,
 }
 
 /// An error is the reason.
@@ -160,7 +169,7 @@ impl<'w> Walk<'w, '_> {
                         how,
                     } => self.overridden(owner, name, descriptor, *how),
                 };
-                known.map_err(|what| format!("{}.{} {what}", shown(caller.0), caller.1))?;
+                known.map_err(|what| format!("{}.{} {what}", shown(caller.ty), caller.name))?;
             }
         }
         Ok(())
@@ -190,9 +199,9 @@ impl<'w> Walk<'w, '_> {
                     let Some(calls) = &method.calls else {
                         return Err(format!("calls {}.{name}, which is native", shown(ty_name)));
                     };
-                    let key = (&**ty_name, &*method.name, &*method.descriptor);
-                    if self.seen.insert(key) {
-                        self.work.push((key, calls));
+                    let names = method.names(ty_name);
+                    if self.seen.insert(names) {
+                        self.work.push((names, calls));
                     }
                     return Ok(());
                 }
@@ -260,8 +269,7 @@ impl<'w> Walk<'w, '_> {
                         let Some(calls) = &method.calls else {
                             return Err(format!("initialises {}", shown(name)));
                         };
-                        self.work
-                            .push(((name, &method.name, &method.descriptor), calls));
+                        self.work.push((method.names(name), calls));
                     }
                     at.extend(ty.supertypes.iter().map(|s| &**s));
                 }

@@ -91,10 +91,10 @@ impl<'b> Schedule<'b> {
         let (exits, exceptions) = (bound.exits(), bound.exceptions());
         Some(Schedule {
             start: start(bound)?,
-            exit: [exit(exits.0)?, exit(exits.1)?],
+            exit: [exit(exits.front)?, exit(exits.behind)?],
             exception: [
-                exception(exceptions.0, bound)?,
-                exception(exceptions.1, bound)?,
+                exception(exceptions.front, bound)?,
+                exception(exceptions.behind, bound)?,
             ],
         })
     }

@@ -3,7 +3,7 @@
 use super::call::{Bound, Call, Convert, ShownCall};
 use super::ty::{Target, Ty};
 use crate::aspect::advice::Advice;
-use crate::aspect::joinpoint::Callee;
+use crate::aspect::joinpoint::{Callee, MethodNames};
 use crate::aspect::point::{Point, PointKind};
 use crate::spans::SpanRule;
 use std::fmt;
@@ -176,8 +176,8 @@ pub fn is_platform(scope: &str) -> bool {
 pub struct RecordedCall {
     /// The pair, and whether a trace begins here.
     pub advice: Advice,
-    /// The type that the call names, the method and its descriptor, as symbols spell them.
-    pub name: [Box<str>; 3],
+    /// The method with the type that the call names, as symbols spell them.
+    pub callee: MethodNames<Box<str>>,
     /// The call is a span.
     pub span: Option<Arc<SpanRule>>,
     /// It ends when the task or future that it gives is complete.
@@ -188,15 +188,21 @@ pub struct RecordedCall {
 /// added where it holds.
 impl fmt::Debug for RecordedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let callee = &self.callee;
+        let name = [&callee.ty, &callee.name, &callee.descriptor];
         let mut shown = f.debug_struct("RecordedCall");
-        shown
-            .field("advice", &self.advice)
-            .field("name", &self.name);
+        shown.field("advice", &self.advice).field("name", &name);
         if let Some(span) = &self.span {
             shown.field("span", span);
         }
         shown.finish()
     }
+}
+
+/// What a method does that has a redirect.
+pub struct ShownSite {
+    pub does: &'static str,
+    pub what: String,
 }
 
 /// A hook instead of a call.
@@ -304,17 +310,20 @@ impl Redirect {
     }
 
     /// What a method does that has it: `calls java.io.File.delete()`.
-    pub fn shown_site(&self) -> (&'static str, String) {
+    pub fn shown_site(&self) -> ShownSite {
         let language = self.target.language();
         let Some(placed) = self.placed() else {
-            return ("calls", self.callee.shown(language));
+            return ShownSite {
+                does: "calls",
+                what: self.callee.shown(language),
+            };
         };
         let Point {
             kind, owner, name, ..
         } = &placed.point;
         let owner = || owner.shown(language);
         let test = || placed.test.as_ref().map(|ty| ty.shown(language));
-        match kind {
+        let (does, what) = match kind {
             PointKind::Call => ("calls", self.callee.shown(language)),
             PointKind::New => ("makes", owner()),
             PointKind::FieldGet => ("gets", format!("{}.{name}", owner())),
@@ -324,7 +333,8 @@ impl Redirect {
             PointKind::Line => ("has", "the line".into()),
             PointKind::MonitorEnter => ("takes", "a lock".into()),
             PointKind::MonitorExit => ("gives up", "a lock".into()),
-        }
+        };
+        ShownSite { does, what }
     }
 
     /// For people and programs.

@@ -1,4 +1,4 @@
-use super::binder::{AtPoint, Binder, Subject};
+use super::binder::{AtPoint, Binder, Home, Subject};
 use super::call::{Bound, ConstantValue, Convert, Dest, LinkKind, Proceed, Source};
 use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::functional::{Function, Interface};
@@ -11,6 +11,10 @@ use crate::aspect::point::{Point, PointKind};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
 use std::sync::Arc;
+
+fn home<'a>(artifact: &'a str, adapters: &'a str) -> Home<'a> {
+    Home { artifact, adapters }
+}
 
 /// A signature of descriptors; names of parameters behind them: `(I n, J)V`.
 pub(super) fn signature(this: Option<&str>, text: &str) -> Signature {
@@ -282,13 +286,11 @@ fn bind_switched(
         may_reach: &|hook| *hook.name != *"mark",
     };
     let count = matcher.aspects().len() as u32;
-    let meets: Vec<_> = (0..count)
-        .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
-        .collect();
+    let meets: Vec<_> = (0..count).filter_map(|n| matcher.own_hooks(n)).collect();
     let subject = Subject {
         keeps_body: (name == "old").then_some("it is old"),
         switched,
-        ..Subject::new(("app/Db", name), method, ("app.jar", "weave/hooks/"))
+        ..Subject::new("app/Db", name, method, home("app.jar", "weave/hooks/"))
     };
     binder
         .bind(&meets, &subject)
@@ -448,9 +450,9 @@ fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
     let bound = recorded("\"status = end(arg(0).port())\"").unwrap();
     assert_eq!(
         (
-            bound.enters().1.len(),
-            bound.exits().0.len(),
-            bound.exceptions().0.len()
+            bound.enters().behind.len(),
+            bound.exits().front.len(),
+            bound.exceptions().front.len()
         ),
         (0, 2, 2)
     );
@@ -460,15 +462,18 @@ fn what_is_read_at_the_end_is_read_whichever_way_the_call_ends() {
     let bound = recorded("\"host = first(arg(0).header('a'), end(arg(0).path))\"").unwrap();
     assert_eq!(
         (
-            bound.enters().1.len(),
-            bound.exits().0.len(),
-            bound.exceptions().0.len()
+            bound.enters().behind.len(),
+            bound.exits().front.len(),
+            bound.exceptions().front.len()
         ),
         (1, 3, 3)
     );
     assert_eq!(bound.lasting().iter().filter(|lasts| **lasts).count(), 1);
     let bound = recorded("\"v = acme.Sql.Log.clean(result)\"").unwrap();
-    assert_eq!((bound.exits().0.len(), bound.exceptions().0.len()), (2, 0));
+    assert_eq!(
+        (bound.exits().front.len(), bound.exceptions().front.len()),
+        (2, 0)
+    );
     let wrong = recorded("\"v = first(result, exception)\"").unwrap_err();
     assert!(
         wrong.contains("`result` and `exception` never have values together"),
@@ -546,7 +551,7 @@ fn chains_are_evaluated_where_their_values_are() {
         (bound.enter.len(), bound.exit.len(), bound.exception.len()),
         (2, 0, 2)
     );
-    assert_eq!(bound.enters().1.len(), 2, "a value and what gives it");
+    assert_eq!(bound.enters().behind.len(), 2, "a value and what gives it");
     let shown: Vec<String> = bound.shown().iter().map(|call| call.to_string()).collect();
     assert_eq!(
         shown,
@@ -806,12 +811,12 @@ record = \"exception\"";
             "text this"
         ]
     );
-    assert_eq!(called(bound.exits().0), ["value result"]);
-    assert_eq!(called(bound.exits().1), ["mark ", "over 0"]);
-    assert_eq!(called(bound.exceptions().0), ["value exception"]);
-    assert!(bound.exceptions().1.is_empty());
+    assert_eq!(called(bound.exits().front), ["value result"]);
+    assert_eq!(called(bound.exits().behind), ["mark ", "over 0"]);
+    assert_eq!(called(bound.exceptions().front), ["value exception"]);
+    assert!(bound.exceptions().behind.is_empty());
     // The number of the value, the flag of the end; the limit; no mask; the id.
-    let last = &bound.exits().0[0];
+    let last = &bound.exits().front[0];
     let rest: Vec<&Source> = last.operands[1..].iter().map(|o| &o.source).collect();
     let place = 3 << 16 | 4 << 8;
     assert_eq!(
@@ -841,7 +846,7 @@ record = \"exception\"";
 fn what_is_left_out_of_texts_is_told_first() {
     let texts = |rules: &str| -> Vec<String> {
         let bound = bind(&format!("[[aspect]]\n{rules}"), &query()).unwrap();
-        assert_eq!(bound.enters().1.len(), bound.enter.len());
+        assert_eq!(bound.enters().behind.len(), bound.enter.len());
         let shown = |call: &super::call::Call| {
             let how: Vec<&Source> = call.operands.iter().map(|o| &o.source).collect();
             match how[..] {
@@ -919,7 +924,7 @@ record = [\"sql\", \"result\"]";
             "mark()"
         ]
     );
-    assert_eq!(bound.enters().1.len(), 3);
+    assert_eq!(bound.enters().behind.len(), 3);
     let shown: Vec<String> = bound.shown().iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
@@ -959,7 +964,7 @@ fn what_a_call_returns_is_recorded() {
         &query(),
     );
     assert_eq!(
-        late.unwrap().exits().0.len(),
+        late.unwrap().exits().front.len(),
         2,
         "when its operands are known"
     );
@@ -1027,7 +1032,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         let rules =
             format!("version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\nrecord = \"{record}\"");
         let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
-        let (name, own) = matcher.own_hooks(0).unwrap();
+        let own = matcher.own_hooks(0).unwrap();
         let signature = Signature {
             this: None,
             parameters: [value(base.clone()), raw.clone()].into(),
@@ -1038,7 +1043,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         let subject = Subject {
             is_async: true,
             switched,
-            ..Subject::new(("App.Db", "Query"), &signature, ("App.dll", ""))
+            ..Subject::new("App.Db", "Query", &signature, home("App.dll", ""))
         };
         let binder = Binder {
             catalog: &catalog,
@@ -1046,7 +1051,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             target: Target::DotNet,
             may_reach: &|_| true,
         };
-        let bound = binder.bind(&[(0, name, own)], &subject);
+        let bound = binder.bind(&[own], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
     };
     let bound = |record: &str, returns: &str| bound_as(record, returns, None);
@@ -1137,7 +1142,7 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
     let bound = |hooks: &str, returns: &Ty| {
         let rules = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\n{hooks}");
         let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
-        let (name, own) = matcher.own_hooks(0).unwrap();
+        let own = matcher.own_hooks(0).unwrap();
         let signature = Signature {
             this: None,
             parameters: [unnamed(&int)].into(),
@@ -1147,7 +1152,7 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
         };
         let subject = Subject {
             is_async: true,
-            ..Subject::new(("App.Db", "Query"), &signature, ("App.dll", ""))
+            ..Subject::new("App.Db", "Query", &signature, home("App.dll", ""))
         };
         let binder = Binder {
             catalog: &catalog,
@@ -1155,7 +1160,7 @@ fn hooks_of_an_async_method_of_dotnet_stand_where_it_begins_and_completes() {
             target: Target::DotNet,
             may_reach: &|_| true,
         };
-        let bound = binder.bind(&[(0, name, own)], &subject);
+        let bound = binder.bind(&[own], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
     };
     let all = "enter = \"Acme.Late.Begin(method)\"\nexit = [\"result = Acme.Late.More(result)\", \"Acme.Late.End(state, result, arg(0))\"]";
@@ -1238,7 +1243,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         may_reach: &|_| false,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
-        .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
+        .filter_map(|n| matcher.own_hooks(n))
         .collect();
     let of = signature(None, text);
     let callee = Callee {
@@ -1254,9 +1259,10 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
     let subject = Subject {
         is_call: true,
         ..Subject::new(
-            ("java/util/Map", "get"),
+            "java/util/Map",
+            "get",
             &signature,
-            ("app.jar", "weave/hooks/"),
+            home("app.jar", "weave/hooks/"),
         )
     };
     binder
@@ -1564,7 +1570,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         target: Target::DotNet,
         may_reach: &|_| false,
     };
-    let (name, own) = matcher.own_hooks(0).unwrap();
+    let own = matcher.own_hooks(0).unwrap();
     let callee = Callee {
         owner: Ty::class("App.Store"),
         owner_is_interface: false,
@@ -1577,9 +1583,9 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
     let signature = callee.signature();
     let subject = Subject {
         is_call: true,
-        ..Subject::new(("App.Store", "Get"), &signature, ("App.dll", "<Weave>/"))
+        ..Subject::new("App.Store", "Get", &signature, home("App.dll", "<Weave>/"))
     };
-    let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
+    let bound = binder.bind_call(&[own], &subject, "(string)", &callee);
     bound.unwrap_or_else(|wrong| panic!("{}", wrong[0].title))
 }
 
@@ -1680,7 +1686,7 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
     let told = |rule: &str, parameter: &Ty, result: &Ty| {
         let rules = format!("version = 1\n[[aspect]]\n{rule}\n");
         let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
-        let (name, own) = matcher.own_hooks(0).unwrap();
+        let own = matcher.own_hooks(0).unwrap();
         let signature = Signature {
             this: None,
             parameters: [Parameter {
@@ -1694,11 +1700,11 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
             variadic: false,
         };
         let subject = Subject {
-            is_async: own.at.is_none() && rule.contains("Later"),
-            is_call: own.at.is_some(),
+            is_async: own.hooks.at.is_none() && rule.contains("Later"),
+            is_call: own.hooks.at.is_some(),
             span: matcher.span(0).map(|rule| &**rule),
             switched: matcher.span(0).map(|_| 0),
-            ..Subject::new(("App.Queue", "Work"), &signature, ("App.dll", ""))
+            ..Subject::new("App.Queue", "Work", &signature, home("App.dll", ""))
         };
         let (catalog, hierarchy) = (Catalog::default(), Hierarchy::default());
         let binder = Binder {
@@ -1707,7 +1713,7 @@ fn what_takes_no_context_in_dotnet_is_told_at_its_place() {
             target: Target::DotNet,
             may_reach: &|_| true,
         };
-        let wrong = binder.bind(&[(0, name, own)], &subject).unwrap_err();
+        let wrong = binder.bind(&[own], &subject).unwrap_err();
         (
             wrong[0].title.clone(),
             rules[wrong[0].span.clone()].to_owned(),
@@ -1751,12 +1757,12 @@ fn what_comes_in_at_the_end_is_a_link_of_what_the_method_returns() {
              context = {{ extract = \"{extract}\", link = {link} }}\n"
         );
         let matcher = Matcher::new(Rules::parse("weave.toml", &text).unwrap());
-        let (name, own) = matcher.own_hooks(0).unwrap();
+        let own = matcher.own_hooks(0).unwrap();
         let method = signature(Some("app/Db"), &format!("(Lapp/Request; request){result}"));
         let subject = Subject {
             span: matcher.span(0).map(|rule| &**rule),
             switched: Some(0),
-            ..Subject::new(("app/Db", "next"), &method, ("app.jar", "weave/hooks/"))
+            ..Subject::new("app/Db", "next", &method, home("app.jar", "weave/hooks/"))
         };
         let (catalog, hierarchy) = (catalog(), Hierarchy::default());
         let binder = Binder {
@@ -1765,7 +1771,7 @@ fn what_comes_in_at_the_end_is_a_link_of_what_the_method_returns() {
             target: Target::Jvm,
             may_reach: &|_| true,
         };
-        let wrong = binder.bind(&[(0, name, own)], &subject).unwrap_err();
+        let wrong = binder.bind(&[own], &subject).unwrap_err();
         assert_eq!(text[wrong[0].span.clone()], *extract);
         wrong[0].title.clone()
     };
@@ -1976,13 +1982,13 @@ record = \"result\"
     let body = second.around.as_ref().unwrap().inner.as_ref().unwrap();
     assert_eq!(
         (
-            bound.enters().1.len(),
-            second.enters().1.len(),
-            body.enters().1.len()
+            bound.enters().behind.len(),
+            second.enters().behind.len(),
+            body.enters().behind.len()
         ),
         (0, 0, 1)
     );
-    assert_eq!((body.exits().0.len(), body.exit.len()), (1, 2));
+    assert_eq!((body.exits().front.len(), body.exit.len()), (1, 2));
     assert_eq!((second.enter.len(), second.exit.len()), (1, 0));
     assert!(bound.keep.duration && !body.keep.duration);
 }
@@ -2048,9 +2054,9 @@ fn delegate(
         target: Target::DotNet,
         may_reach: &|_| false,
     };
-    let (name, own) = matcher.own_hooks(0).unwrap();
-    let subject = Subject::new(("App.Db", "Query"), method, ("App.dll", ""));
-    let bound = binder.bind(&[(0, name, own)], &subject);
+    let own = matcher.own_hooks(0).unwrap();
+    let subject = Subject::new("App.Db", "Query", method, home("App.dll", ""));
+    let bound = binder.bind(&[own], &subject);
     let bound = bound.map_err(|wrong| wrong[0].title.clone())?;
     let call = &bound.around.as_ref().unwrap().call;
     let Source::Proceed(proceed) = &call.operands[0].source else {
@@ -2165,7 +2171,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         target: Target::Jvm,
         may_reach: &|_| false,
     };
-    let (name, own) = matcher.own_hooks(0).unwrap();
+    let own = matcher.own_hooks(0).unwrap();
     let owner = Ty::class("acme/Order");
     let target = (!is_static).then(|| owner.clone());
     let point = Point {
@@ -2191,7 +2197,7 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         shown: "field-set in app.Main.main",
     };
     binder
-        .bind_point((0, name, own), &at, ("app.jar", "weave/hooks/"))
+        .bind_point(own, &at, home("app.jar", "weave/hooks/"))
         .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
 }
 

@@ -49,13 +49,13 @@ pub fn common_form(raw: &[u8]) -> Vec<u8> {
     let mut i = 0;
     while i < raw.len() {
         if raw[i] == b'`'
-            && let Some((arity, len)) = arity(&raw[i + 1..])
+            && let Some(arity) = arity(&raw[i + 1..])
         {
-            i += 1 + len;
+            i += 1 + arity.digits;
             // An instantiated type carries its arguments itself: List`1<System.Int32>.
             if raw.get(i) != Some(&b'<') {
                 out.push(b'<');
-                out.resize(out.len() + arity - 1, b',');
+                out.resize(out.len() + arity.number - 1, b',');
                 out.push(b'>');
             }
             continue;
@@ -66,11 +66,19 @@ pub fn common_form(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The number after a backtick and how many digits it has.
-fn arity(digits: &[u8]) -> Option<(usize, usize)> {
+/// The number after a backtick.
+struct Arity {
+    number: usize,
+    digits: usize,
+}
+
+fn arity(digits: &[u8]) -> Option<Arity> {
     let len = digits.iter().take_while(|b| b.is_ascii_digit()).count();
     let number = std::str::from_utf8(&digits[..len]).ok()?.parse().ok()?;
-    (1..=MAX_ARITY).contains(&number).then_some((number, len))
+    (1..=MAX_ARITY).contains(&number).then_some(Arity {
+        number,
+        digits: len,
+    })
 }
 
 /// A dot for a separator, else the byte. A `$` separates nested types only between two parts of

@@ -31,12 +31,21 @@ pub struct Version {
     qualifiers: Vec<Qualifier>,
 }
 
-/// Rank, number, word: in the order in which they decide.
-type Qualifier = (u8, u64, Box<str>);
+/// In the order in which they decide.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Qualifier {
+    rank: u8,
+    number: u64,
+    word: Box<str>,
+}
 
 /// A number among the qualifiers; zero is also what a missing one counts as.
 fn numeric(number: u64) -> Qualifier {
-    (RELEASE, number, "".into())
+    Qualifier {
+        rank: RELEASE,
+        number,
+        word: "".into(),
+    }
 }
 
 impl Version {
@@ -61,7 +70,11 @@ impl Version {
             if !digits {
                 let word = part.to_ascii_lowercase();
                 if rank(&word) != RELEASE {
-                    qualifiers.push((rank(&word), 0, word.into()));
+                    qualifiers.push(Qualifier {
+                        rank: rank(&word),
+                        number: 0,
+                        word: word.into(),
+                    });
                 }
             } else {
                 // Digits only, so what does not parse is too large.

@@ -1,17 +1,17 @@
 //! Plans hooks at points inside methods: calls, fields, exceptions, lines, locks.
 
-use super::{Own, Plan, Planner, Redirected};
+use super::{Current, MethodPlace, Own, Plan, Planner, Redirected};
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::binder::{AtPoint, CALLER, Meets, Subject, is_enumerated};
+use crate::aspect::bind::binder::{AtPoint, CALLER, Subject, is_enumerated};
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::bind::site::{Redirect, Replacement, Where, is_platform};
 use crate::aspect::bind::ty::{Language, Target, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
-use crate::aspect::joinpoint::{CallSite, Callee, Callers, Kinds, Method};
+use crate::aspect::joinpoint::{CallSite, Callee, Callers, Kinds, LineStart, Method};
 use crate::aspect::point::{Point, PointKind, PointKinds, PointSite};
 use crate::aspect::pointcut::{Hierarchy, TypeMatcher};
 use crate::aspect::rules::hook::Word;
-use crate::aspect::rules::model::{At, OwnHooks, Texts};
+use crate::aspect::rules::model::{At, Meets, OwnHooks, Texts};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,25 +47,30 @@ struct PointAspect<'m> {
     at: &'m At,
 }
 
+/// Why a point has no hooks.
+struct LeftPoint {
+    reason: Reason,
+    /// A rule asked for just this one.
+    asked: bool,
+}
+
 /// The method whose points are planned, and where the plan goes.
 struct Site<'p> {
     own: &'p Own<'p>,
     matcher: &'p TypeMatcher<'p>,
-    /// Its type's name, and its own.
-    names: [&'p str; 2],
-    /// Its type and index, as in [`Redirected`].
-    place: (u32, u32),
+    /// The name of its type.
+    ty: &'p str,
+    name: &'p str,
+    place: MethodPlace,
     plan: &'p mut Plan,
     misfits: &'p mut Vec<Misfit>,
-    /// Why points have no hooks, and whether a rule asked for just these.
-    left: Vec<(Reason, bool)>,
+    left: Vec<LeftPoint>,
 }
 
 impl Site<'_> {
     /// The method as rules spell it.
     fn holder(&self) -> String {
-        let [ty, method] = self.names;
-        format!("{}.{method}", ty.replace('/', "."))
+        format!("{}.{}", self.ty.replace('/', "."), self.name)
     }
 
     /// Takes over what was bound, if it fits: its places in the plan.
@@ -89,7 +94,10 @@ impl Site<'_> {
 
     /// A point gets no hooks of an aspect.
     fn leave(&mut self, aspect: u32, reason: Reason) {
-        self.left.push((reason, false));
+        self.left.push(LeftPoint {
+            reason,
+            asked: false,
+        });
         self.plan.matched.note_left(aspect, reason);
     }
 }
@@ -118,15 +126,14 @@ impl<'a> Planner<'a> {
     ) -> Vec<PointAspect<'a>> {
         let rules = self.matcher.matcher();
         let mut all = Vec::new();
-        let Some((_, matcher)) = &self.current else {
+        let Some(Current { matcher, .. }) = &self.current else {
             return all;
         };
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok()
-                && let Some((name, hooks)) = rules.own_hooks(aspect)
-                && let Some(at) = hooks.at.as_deref().filter(|at| takes(at.kind))
+                && let Some(meets) = rules.own_hooks(aspect)
+                && let Some(at) = meets.hooks.at.as_deref().filter(|at| takes(at.kind))
             {
-                let meets = (aspect, name, hooks);
                 all.push(PointAspect { meets, at });
             }
         });
@@ -190,11 +197,18 @@ impl<'a> Planner<'a> {
         let mut wanted = PointKinds::default();
         aspects.iter().for_each(|aspect| wanted.add(aspect.at.kind));
         if wanted.has(PointKind::Line) && !method.details.has_lines() {
-            site.left.push((Reason::NoLines, false));
+            site.left.push(LeftPoint {
+                reason: Reason::NoLines,
+                asked: false,
+            });
             let lines = aspects
                 .iter()
                 .filter(|aspect| aspect.at.kind == PointKind::Line);
-            lines.for_each(|aspect| site.plan.matched.note_left(aspect.meets.0, Reason::NoLines));
+            lines.for_each(|aspect| {
+                site.plan
+                    .matched
+                    .note_left(aspect.meets.aspect, Reason::NoLines)
+            });
         }
         // Static methods of an assembly cannot speak of a generic type's own parameters.
         let object = Ty::class("System.Object");
@@ -220,12 +234,16 @@ impl<'a> Planner<'a> {
 
     /// A method whose points are planned, and what is planned for others already. `None` where no hooks are bound.
     fn site<'p>(&'p mut self, index: u32, method: &'p Method<'_>) -> Option<(Site<'p>, Known<'p>)> {
-        let (_, matcher) = self.current.as_ref()?;
+        let matcher = &self.current.as_ref()?.matcher;
         let site = Site {
             own: self.own.as_ref()?,
             matcher,
-            names: [&self.name, method.name],
-            place: (self.plan.types - 1, index),
+            ty: &self.name,
+            name: method.name,
+            place: MethodPlace {
+                ty: self.plan.types - 1,
+                index,
+            },
             plan: &mut self.plan,
             misfits: &mut self.misfits,
             left: Vec::new(),
@@ -238,8 +256,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes the points of a method that get no hooks.
-    fn note_left(&mut self, index: u32, method: &Method<'_>, left: Vec<(Reason, bool)>) {
-        for (reason, asked) in left {
+    fn note_left(&mut self, index: u32, method: &Method<'_>, left: Vec<LeftPoint>) {
+        for LeftPoint { reason, asked } in left {
             self.note_skipped(self.plan.types - 1, index, method, reason, asked);
         }
     }
@@ -259,7 +277,7 @@ struct Calls<'p> {
     is_iterator: bool,
     texts: &'p [Texts],
     /// The lines of the code, where a hook asks for them.
-    lines: Vec<(u32, u32)>,
+    lines: Vec<LineStart>,
     redirects: &'p mut FxHashMap<Called, Option<u32>>,
     /// An aspect that takes contexts from such a call.
     takes: Option<u32>,
@@ -276,26 +294,25 @@ impl Calls<'_> {
         if meant.is_empty() {
             return;
         }
-        if let Some((aspect, ..)) =
-            (meant.iter()).find(|(.., own)| self.is_iterator && own.taken().is_some())
-        {
-            return self.site.leave(*aspect, Reason::TakesInIterator);
+        let takes = |meets: &&Meets<'_>| self.is_iterator && meets.hooks.taken().is_some();
+        if let Some(meets) = meant.iter().find(takes) {
+            return self.site.leave(meets.aspect, Reason::TakesInIterator);
         }
-        let is_replaced = meant.iter().any(|(.., own)| own.replace.is_some());
-        match callee(call, self.site.names[0], own, is_replaced) {
+        let is_replaced = meant.iter().any(|meets| meets.hooks.replace.is_some());
+        match callee(call, self.site.ty, own, is_replaced) {
             Err(reason) => {
                 // A method that calls what it overrides is itself no such call.
                 let asked = exact.contains(&true) && reason != Reason::CallOfSuper;
-                self.site.left.push((reason, asked));
-                for (aspect, ..) in meant {
-                    self.site.plan.matched.note_left(aspect, reason);
+                self.site.left.push(LeftPoint { reason, asked });
+                for meets in meant {
+                    self.site.plan.matched.note_left(meets.aspect, reason);
                 }
             }
             Ok(callee) => {
                 let Some(redirect) = self.redirect(call, callee, &meant) else {
                     return;
                 };
-                let (ty, index) = self.site.place;
+                let MethodPlace { ty, index } = self.site.place;
                 self.site.plan.calls.push(Redirected {
                     ty,
                     index,
@@ -303,10 +320,10 @@ impl Calls<'_> {
                     at: call.at,
                     redirect,
                 });
-                for (aspect, _, hooks) in meant {
-                    self.site.plan.matched.note_woven(aspect);
-                    if hooks.taken().is_some() {
-                        self.takes.get_or_insert(aspect);
+                for meets in meant {
+                    self.site.plan.matched.note_woven(meets.aspect);
+                    if meets.hooks.taken().is_some() {
+                        self.takes.get_or_insert(meets.aspect);
                     }
                 }
             }
@@ -320,15 +337,15 @@ impl Calls<'_> {
         callee: Callee,
         meant: &[Meets<'_>],
     ) -> Option<u32> {
-        let caller = meant.iter().any(|(.., own)| asks_for_caller(own));
+        let caller = meant.iter().any(|meets| asks_for_caller(meets.hooks));
         let key = Called {
             callee,
-            aspects: meant.iter().map(|(aspect, ..)| *aspect).collect(),
+            aspects: meant.iter().map(|meets| meets.aspect).collect(),
             caller: caller.then(|| self.site.holder()),
-            line: meant.iter().any(asks_for_line).then(|| {
-                let next = self.lines.partition_point(|(at, _)| *at <= call.at);
-                next.checked_sub(1).map_or(0, |place| self.lines[place].1)
-            }),
+            line: meant
+                .iter()
+                .any(asks_for_line)
+                .then(|| LineStart::line_at(&self.lines, call.at)),
         };
         if let Some(&known) = self.redirects.get(&key) {
             return known;
@@ -340,11 +357,7 @@ impl Calls<'_> {
             caller: key.caller.as_deref(),
             line: key.line.unwrap_or_default(),
             texts: self.texts,
-            ..Subject::new(
-                (call.ty, call.method),
-                &signature,
-                (own.artifact, own.adapters),
-            )
+            ..Subject::new(call.ty, call.method, &signature, own.home)
         };
         let described = call.details.described();
         let descriptor = described.as_deref().unwrap_or(call.descriptor);
@@ -381,7 +394,7 @@ impl Points<'_> {
         let mut before = Vec::new();
         let mut behind = Vec::new();
         let mut is_replaced = false;
-        let (ty, index) = self.site.place;
+        let MethodPlace { ty, index } = self.site.place;
         for aspect in meant {
             let places = self.redirects(found, aspect, &mut is_replaced);
             for redirect in places.into_iter().flatten() {
@@ -397,7 +410,7 @@ impl Points<'_> {
                     Some(Where::After) => behind.push(call),
                     _ => before.push(call),
                 }
-                self.site.plan.matched.note_woven(aspect.meets.0);
+                self.site.plan.matched.note_woven(aspect.meets.aspect);
             }
         }
         // Aspects nest.
@@ -428,7 +441,7 @@ impl Points<'_> {
         is_replaced: &mut bool,
     ) -> Option<Range<u32>> {
         let own = self.site.own;
-        let (aspect, _, hooks) = meets;
+        let Meets { aspect, hooks, .. } = meets;
         let point = match self.point(found, hooks) {
             Ok(point) => point,
             Err(reason) => {
@@ -474,7 +487,7 @@ impl Points<'_> {
         if let Some(known) = self.points.get(&key) {
             return known.clone();
         }
-        let bound = (own.binder).bind_point(meets, &at, (own.artifact, own.adapters));
+        let bound = (own.binder).bind_point(meets, &at, own.home);
         let places = self.site.take_over(bound, &[meets]);
         self.points.insert(key, places.clone());
         places
@@ -489,7 +502,7 @@ fn refused(aspects: &[PointAspect<'_>], language: Language, holder: &str) -> Vec
     };
     let aspects = aspects.iter().filter(|aspect| is_refused(aspect.at.kind));
     let misfits = aspects.map(|aspect| Misfit {
-        source: Arc::clone(&aspect.meets.2.source),
+        source: Arc::clone(&aspect.meets.hooks.source),
         span: aspect.at.span.clone(),
         title: "a lock in .NET is a call".into(),
         what: "of".into(),
@@ -506,7 +519,7 @@ fn asks_for_caller(hooks: &OwnHooks) -> bool {
     asks_for(hooks, &Word::Named(CALLER.to_owned()))
 }
 
-fn asks_for_line((.., hooks): &Meets<'_>) -> bool {
+fn asks_for_line(Meets { hooks, .. }: &Meets<'_>) -> bool {
     asks_for(hooks, &Word::Line)
 }
 
@@ -533,7 +546,8 @@ fn may_be_struct(point: &Point, hierarchy: &Hierarchy) -> bool {
 /// In dex files nothing converts what a hook instead of a call takes and returns.
 fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Misfit>> {
     let converts = |replace: &Replacement| !replace.takes_over(&redirect.callee);
-    let written = (meant.iter()).find_map(|(_, _, own)| Some((own.replace.as_ref()?, own)));
+    let written =
+        (meant.iter()).find_map(|meets| Some((meets.hooks.replace.as_ref()?, meets.hooks)));
     match (written, redirect.replace().is_some_and(converts)) {
         (Some((written, own)), true) => Err(vec![Misfit {
             source: Arc::clone(&own.source),

@@ -16,7 +16,7 @@ use crate::aspect::point::{PointKind, PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::hook::{Changes, HookOperand, MemberKind, Word};
 use crate::aspect::rules::model::{
-    Aspect, At, KindFit, Library, OwnHook, OwnHooks, SaidType, Selector, Texts,
+    Aspect, At, Called, KindFit, Library, Meets, OwnHook, OwnHooks, SaidType, Selector, Texts,
 };
 use crate::aspect::rules::nearest_name;
 use crate::aspect::structs::Structs;
@@ -364,10 +364,15 @@ impl Matcher {
         self.aspects.iter().any(|aspect| aspect.own.is_some())
     }
 
-    /// The name of an aspect, and its own hooks.
-    pub fn own_hooks(&self, aspect: u32) -> Option<(&str, &OwnHooks)> {
-        let aspect = &self.aspects[aspect as usize];
-        Some((&aspect.name, aspect.own.as_deref()?))
+    /// An aspect that has hooks of its own.
+    pub fn own_hooks(&self, aspect: u32) -> Option<Meets<'_>> {
+        let Aspect { name, own, .. } = &self.aspects[aspect as usize];
+        let hooks = own.as_deref()?;
+        Some(Meets {
+            aspect,
+            name,
+            hooks,
+        })
     }
 
     /// The types whose methods rules call as hooks, as they are written.
@@ -384,7 +389,7 @@ impl Matcher {
         let own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
         let (mut all, mut hooks): (Vec<(&str, Vec<&str>)>, Vec<&str>) = Default::default();
         for own in own {
-            for (call, is_value) in own.calls_and_values() {
+            for Called { call, is_value } in own.calls_and_values() {
                 match (is_value, all.iter_mut().find(|(ty, _)| *ty == call.ty)) {
                     (false, _) => hooks.push(&call.ty),
                     (true, Some((_, methods))) => methods.push(&call.method),
@@ -579,7 +584,9 @@ impl Matcher {
     fn means_callee(
         &self,
         at: &At,
-        (ty, method, descriptor): (&str, &str, &str),
+        ty: &str,
+        method: &str,
+        descriptor: &str,
         hierarchy: &Hierarchy,
     ) -> bool {
         let class = (self.mapping.as_ref()).and_then(|mapping| mapping.class(ty));
@@ -959,8 +966,8 @@ impl CallRules for ArtifactMatcher<'_> {
     }
 
     fn may_mean(&self, ty: &str, name: &str, descriptor: &str) -> bool {
-        let callee = (ty, name, descriptor);
-        let means = |at: &&At| self.matcher.means_callee(at, callee, self.hierarchy);
+        let matcher = self.matcher;
+        let means = |at: &&At| matcher.means_callee(at, ty, name, descriptor, self.hierarchy);
         self.calls.iter().any(means)
     }
 }
@@ -991,8 +998,8 @@ impl TypeMatcher<'_> {
 
     /// Whether an aspect of calls means a call.
     pub fn means_call(&self, at: &At, site: &CallSite<'_>, hierarchy: &Hierarchy) -> bool {
-        let callee = (site.ty, site.method, site.descriptor);
-        self.matcher.means_callee(at, callee, hierarchy)
+        let (ty, method) = (site.ty, site.method);
+        (self.matcher).means_callee(at, ty, method, site.descriptor, hierarchy)
             && self.has_params(at, |each| site.details.parameters(each))
     }
 

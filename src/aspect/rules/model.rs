@@ -128,6 +128,41 @@ pub struct SaidMember {
     pub result: Box<str>,
 }
 
+/// Something that an aspect calls.
+pub struct Called<'a> {
+    pub call: &'a HookCall,
+    /// It is for a value in the trace.
+    pub is_value: bool,
+}
+
+impl Called<'_> {
+    fn value(call: &HookCall) -> Called<'_> {
+        Called {
+            call,
+            is_value: true,
+        }
+    }
+}
+
+/// An aspect that meets a method with hooks of its own.
+#[derive(Clone, Copy)]
+pub struct Meets<'a> {
+    pub aspect: u32,
+    pub name: &'a str,
+    pub hooks: &'a OwnHooks,
+}
+
+impl<'a> Meets<'a> {
+    /// What the hook library is called with is of no aspect.
+    pub fn none(hooks: &'a OwnHooks) -> Meets<'a> {
+        Meets {
+            aspect: 0,
+            name: "",
+            hooks,
+        }
+    }
+}
+
 /// The own hooks of an aspect, in the order of the file.
 #[derive(Clone, Debug)]
 pub struct OwnHooks {
@@ -326,26 +361,29 @@ impl OwnHooks {
 
     /// All that is called, those of values included.
     pub fn calls(&self) -> impl Iterator<Item = &HookCall> {
-        self.calls_and_values().map(|(call, _)| call)
+        self.calls_and_values().map(|called| called.call)
     }
 
-    /// All that is called, and whether it is for a value in the trace.
-    pub fn calls_and_values(&self) -> impl Iterator<Item = (&HookCall, bool)> {
+    /// All that is called.
+    pub fn calls_and_values(&self) -> impl Iterator<Item = Called<'_>> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
         let hooks = hooks.chain(&self.around).chain(&self.replace);
         let hooks = hooks.chain(self.context.iter().flat_map(|c| c.sent_by_calls()));
         let extracts = self.context.iter().flat_map(|c| c.chains());
         let values = self.record.iter().chain(&self.entry).chain(extracts);
         let values = values.filter_map(|record| match &record.value {
-            Recorded::Call(call) => Some((call, true)),
+            Recorded::Call(call) => Some(Called::value(call)),
             _ => None,
         });
         let inner = self.operands().filter_map(|operand| match &operand.word {
-            Word::Call(call) => Some((&**call, true)),
+            Word::Call(call) => Some(Called::value(call)),
             _ => None,
         });
         hooks
-            .map(|hook| (&hook.call, false))
+            .map(|hook| Called {
+                call: &hook.call,
+                is_value: false,
+            })
             .chain(values)
             .chain(inner)
     }

@@ -333,6 +333,12 @@ struct Parser<'t> {
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
+/// A word from a list, with or without `!`.
+struct Chosen<T> {
+    word: T,
+    exclude: bool,
+}
+
 /// A string value and where it stands.
 struct Text<'v> {
     span: Range<usize>,
@@ -1081,23 +1087,25 @@ impl<'t> Parser<'t> {
 
     fn access(&mut self, key: &str, value: &Value<'t>) -> AccessSet {
         let mut set = AccessSet::default();
-        for (access, exclude) in
+        for Chosen { word, exclude } in
             self.words(key, value, "visibility", &ACCESS_WORDS, &ACCESS_SYNONYMS)
         {
-            set.add(access, exclude);
+            set.add(word, exclude);
         }
         set
     }
 
     fn kinds(&mut self, value: &Value<'t>) -> KindSet {
         let mut set = KindSet::default();
-        for (kind, exclude) in self.words("kind", value, "kind", &KIND_WORDS, &KIND_SYNONYMS) {
+        for Chosen { word, exclude } in
+            self.words("kind", value, "kind", &KIND_WORDS, &KIND_SYNONYMS)
+        {
             let list = if exclude {
                 &mut set.exclude
             } else {
                 &mut set.include
             };
-            *list = list.with(kind);
+            *list = list.with(word);
         }
         set
     }
@@ -1220,15 +1228,15 @@ impl<'t> Parser<'t> {
         what: &str,
         words: &[(&'static str, T)],
         synonyms: &[(&str, &'static str)],
-    ) -> Vec<(T, bool)> {
+    ) -> Vec<Chosen<T>> {
         let mut out = Vec::new();
         for text in self.strings(key, value) {
             let (word, exclude) = match text.value.strip_prefix('!') {
                 Some(word) => (word, true),
                 None => (text.value, false),
             };
-            if let Some(found) = self.word(&text, word, what, words, synonyms) {
-                out.push((found, exclude));
+            if let Some(word) = self.word(&text, word, what, words, synonyms) {
+                out.push(Chosen { word, exclude });
             }
         }
         out

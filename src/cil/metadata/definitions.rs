@@ -1,5 +1,6 @@
 //! Types and their methods, enclosing types, attributes and names.
 
+use crate::aspect::joinpoint::Described;
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
@@ -186,14 +187,14 @@ impl<'a> Metadata<'a> {
     }
 
     /// Name and descriptor of a method, by the numbers of its type and in its type in the order of the scan.
-    pub fn describe(&self, ty: u32, index: u32) -> Result<(String, String)> {
+    pub fn describe(&self, ty: u32, index: u32) -> Result<Described> {
         use column::method_def::{NAME, SIGNATURE};
         let method = self.method_at(self.method_positions(ty + 1)?.start + index)?;
         let row = self.tables.row(table::METHOD_DEF, method)?;
         let name = self.strings.text(row.get(NAME))?.into_owned();
         let mut descriptor = String::new();
         signature::put_descriptor(self, method, row.get(SIGNATURE), &mut descriptor);
-        Ok((name, descriptor))
+        Ok(Described { name, descriptor })
     }
 
     /// Name and signature of a method, for messages.

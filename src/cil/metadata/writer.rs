@@ -12,14 +12,38 @@ use crate::cil::metadata::schema::{self, Column, column, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, RowFormat, Widths, heap_size};
 use crate::error::Result;
 
+/// Where the rows of `MethodDef` are.
+struct MethodPieces {
+    /// The piece with the old ones.
+    old: usize,
+    /// How many these are.
+    count: usize,
+    /// The piece with the ones behind them.
+    added: usize,
+    format: RowFormat,
+}
+
+/// What becomes of a method's body.
+pub struct PlacedBody {
+    /// The method's row.
+    pub method: u32,
+    /// The address.
+    pub rva: u32,
+    /// The method is not to be inlined.
+    pub apart: bool,
+    /// Or not whatever it takes.
+    pub unmarked: bool,
+    /// The runtime does not suspend it.
+    pub unsuspended: bool,
+}
+
 /// New metadata, and where in it to patch.
 pub struct Rebuilt<'a> {
     /// From the root's signature on; all streams begin at multiples of four.
     pub pieces: Pieces<'a>,
     /// Offset of the module's MVID, which is zeros.
     pub mvid: Option<usize>,
-    /// The piece with the rows of `MethodDef` and how many it has, the piece with the rows behind them, and their format.
-    methods: (usize, usize, usize, RowFormat),
+    methods: MethodPieces,
     /// The new rows of type parameters.
     pub generics: GenericMap,
     /// The piece with the `Assembly` row, and its format.
@@ -27,36 +51,39 @@ pub struct Rebuilt<'a> {
 }
 
 impl Rebuilt<'_> {
-    /// Gives methods' bodies (of a row, at an address) other addresses, and says of some that they are not to be inlined, or not
-    /// whatever it takes, or that the runtime does not suspend them.
-    pub fn set_bodies(&mut self, bodies: impl Iterator<Item = (u32, u32, [bool; 3])>) {
-        let (old, count, new, format) = self.methods;
+    /// Gives methods' bodies other addresses.
+    pub fn set_bodies(&mut self, bodies: impl Iterator<Item = PlacedBody>) {
+        let MethodPieces {
+            old,
+            count,
+            added: new,
+            format,
+        } = self.methods;
         let column = usize::from(format.offsets[column::method_def::RVA]);
         let flags = usize::from(format.offsets[column::method_def::IMPL_FLAGS]);
         let mut added = Vec::new();
         let rows = self.pieces.owned(old);
-        let put =
-            |rows: &mut [u8], row: usize, rva: u32, [apart, unmarked, unsuspended]: [bool; 3]| {
-                let at = row * format.row_size();
-                rows[at + column..at + column + 4].copy_from_slice(&rva.to_le_bytes());
-                if apart {
-                    rows[at + flags] |= impl_flag::NO_INLINING as u8;
-                }
-                if unmarked {
-                    rows[at + flags + 1] &= !((impl_flag::AGGRESSIVE_INLINING >> 8) as u8);
-                }
-                if unsuspended {
-                    rows[at + flags + 1] &= !((impl_flag::ASYNC >> 8) as u8);
-                }
-            };
-        for (method, rva, changes) in bodies {
-            match (method as usize - 1).checked_sub(count) {
-                None => put(rows, method as usize - 1, rva, changes),
-                Some(row) => added.push((row, rva, changes)),
+        let put = |rows: &mut [u8], row: usize, body: &PlacedBody| {
+            let at = row * format.row_size();
+            rows[at + column..at + column + 4].copy_from_slice(&body.rva.to_le_bytes());
+            if body.apart {
+                rows[at + flags] |= impl_flag::NO_INLINING as u8;
+            }
+            if body.unmarked {
+                rows[at + flags + 1] &= !((impl_flag::AGGRESSIVE_INLINING >> 8) as u8);
+            }
+            if body.unsuspended {
+                rows[at + flags + 1] &= !((impl_flag::ASYNC >> 8) as u8);
+            }
+        };
+        for body in bodies {
+            match (body.method as usize - 1).checked_sub(count) {
+                None => put(rows, body.method as usize - 1, &body),
+                Some(row) => added.push((row, body)),
             }
         }
-        for (row, rva, changes) in added {
-            put(self.pieces.owned(new), row, rva, changes);
+        for (row, body) in added {
+            put(self.pieces.owned(new), row, &body);
         }
     }
 
@@ -90,12 +117,12 @@ pub fn rebuild<'a>(
     let mut rebuilt = Rebuilt {
         pieces: Pieces::default(),
         mvid: None,
-        methods: (
-            0,
-            tables.rows(table::METHOD_DEF) as usize,
-            0,
-            RowFormat::new(table::METHOD_DEF, &widths),
-        ),
+        methods: MethodPieces {
+            old: 0,
+            count: tables.rows(table::METHOD_DEF) as usize,
+            added: 0,
+            format: RowFormat::new(table::METHOD_DEF, &widths),
+        },
         generics: GenericMap::new(metadata, &additions),
         assembly: None,
     };
@@ -208,7 +235,7 @@ fn put_tables<'a>(
         };
         let piece = rebuilt.pieces.push(piece);
         match number {
-            table::METHOD_DEF => rebuilt.methods.0 = piece,
+            table::METHOD_DEF => rebuilt.methods.old = piece,
             table::ASSEMBLY if !old.is_empty() => rebuilt.assembly = Some((piece, format)),
             _ => {}
         }
@@ -225,7 +252,7 @@ fn put_tables<'a>(
         }
         let piece = rebuilt.pieces.push(Piece::Owned(new));
         if number == table::METHOD_DEF {
-            rebuilt.methods.2 = piece;
+            rebuilt.methods.added = piece;
         }
     }
 }

@@ -29,6 +29,14 @@ pub(super) struct NewBlob {
     pub(super) rest: Range<usize>,
 }
 
+/// A row of `LocalScope` with its new beginning and length.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MovedScope {
+    pub row: u32,
+    pub start: u32,
+    pub len: u32,
+}
+
 /// What changes in a PDB; [`seal`] writes it.
 #[derive(Default)]
 pub struct Edits {
@@ -36,8 +44,7 @@ pub struct Edits {
     pub(super) blobs: Vec<NewBlob>,
     /// Rows of `MethodDebugInformation` and their new points: numbers of blobs, if they can be read.
     pub(super) points: Vec<(u32, Option<usize>)>,
-    /// Rows of `LocalScope`, their new beginnings and lengths.
-    pub(super) scopes: Vec<(u32, u32, u32)>,
+    pub(super) scopes: Vec<MovedScope>,
     /// Rows of `CustomDebugInformation` and their new values: numbers of blobs.
     pub(super) information: Vec<(u32, usize)>,
     /// Methods, and those that get their bodies with all that belongs to them.
@@ -142,7 +149,11 @@ impl Edits {
         let tables = &pdb.metadata.tables;
         for (number, row) in tables.with_key(table::LOCAL_SCOPE, METHOD, method) {
             let (start, len) = moved.range(row.get(START_OFFSET), row.get(LENGTH));
-            self.scopes.push((number, start, len));
+            self.scopes.push(MovedScope {
+                row: number,
+                start,
+                len,
+            });
         }
     }
 

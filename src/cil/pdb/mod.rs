@@ -14,6 +14,6 @@ mod writer;
 pub use edits::Edits;
 #[cfg(test)]
 pub use reader::Format;
-pub use reader::Pdb;
+pub use reader::{FirstLine, Pdb};
 pub use source::Source;
 pub use writer::{DebugEdit, seal, unlink};

@@ -3,6 +3,7 @@
 //! A record's first number is the distance in code from the record before it. The rest is lines and columns, which are
 //! copied.
 
+use crate::aspect::joinpoint::LineStart;
 use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::error::{Error, Result};
 
@@ -88,7 +89,7 @@ impl<'a> Points<'a> {
     }
 
     /// Where lines begin, ascending, as far as they can be read; code without source is left out.
-    pub fn lines(&self) -> Vec<(u32, u32)> {
+    pub fn lines(&self) -> Vec<LineStart> {
         let mut lines = Vec::new();
         let mut line: Option<u32> = None;
         for record in self.records().map_while(Result::ok) {
@@ -114,7 +115,7 @@ impl<'a> Points<'a> {
             };
             let Ok(next) = read() else { break };
             line = Some(next);
-            lines.push((pc, next));
+            lines.push(LineStart { at: pc, line: next });
         }
         lines
     }
@@ -213,7 +214,9 @@ mod tests {
     fn positions_move_and_lines_stay() {
         let points = Points::parse(BLOB, true).unwrap();
         assert_eq!(points.first_line().unwrap(), Some((None, 10)));
-        assert_eq!(points.lines(), [(0, 10), (7, 9)]);
+        let lines = points.lines().into_iter();
+        let lines: Vec<_> = lines.map(|start| (start.at, start.line)).collect();
+        assert_eq!(lines, [(0, 10), (7, 9)]);
         let mut out = vec![5];
         let place = |pc| Some(if pc == 0 { 0 } else { pc + 10 });
         put_moved(&points, place, Some(40), &mut out).unwrap();

@@ -2,6 +2,7 @@
 
 use super::debug_directory::code_view_guid;
 use super::points::Points;
+use crate::aspect::joinpoint::LineStart;
 use crate::cil::image::Image;
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::compressed;
@@ -44,8 +45,16 @@ pub struct Pdb<'a> {
     pub(super) file_name: Option<&'a str>,
 }
 
+/// The first line of a method; nothing but zeros where nothing says it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstLine {
+    /// A row.
+    pub document: u32,
+    pub line: u32,
+}
+
 impl Lines for Pdb<'_> {
-    fn lines(&self, method: u32) -> Vec<(u32, u32)> {
+    fn lines(&self, method: u32) -> Vec<LineStart> {
         Pdb::lines(self, method)
     }
 }
@@ -89,15 +98,16 @@ impl<'a> Pdb<'a> {
         Ok(Some((points, document)))
     }
 
-    /// The first line of a method that is named, behind its document (a row).
-    pub fn first_line(&self, method: u32) -> Option<(u32, u32)> {
+    /// The first line of a method that is named.
+    pub fn first_line(&self, method: u32) -> Option<FirstLine> {
         let (points, document) = self.points(method).ok()??;
         let (other, line) = points.first_line().ok()??;
-        Some((other.unwrap_or(document), line))
+        let document = other.unwrap_or(document);
+        Some(FirstLine { document, line })
     }
 
     /// Where a method's lines begin, ascending.
-    pub fn lines(&self, method: u32) -> Vec<(u32, u32)> {
+    pub fn lines(&self, method: u32) -> Vec<LineStart> {
         match self.points(method) {
             Ok(Some((points, _))) => points.lines(),
             _ => Vec::new(),

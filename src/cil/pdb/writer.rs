@@ -307,9 +307,9 @@ fn put_tables(
                 moves.move_points(&mut new_rows);
             }
             table::LOCAL_SCOPE => {
-                for &(row, start, len) in &edits.scopes {
-                    new_rows[row as usize - 1][scope::START_OFFSET] = start;
-                    new_rows[row as usize - 1][scope::LENGTH] = len;
+                for moved in &edits.scopes {
+                    new_rows[moved.row as usize - 1][scope::START_OFFSET] = moved.start;
+                    new_rows[moved.row as usize - 1][scope::LENGTH] = moved.len;
                 }
                 moves.move_scopes(&mut new_rows);
             }

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::point::{EachPoint, Point, PointDetails, PointKind, PointKinds, PointSite};
 use crate::cil::il::body::{Body, ClauseKind};
 use crate::cil::il::insn::{self, Form, Insn, op};
@@ -257,7 +258,9 @@ fn is_read(image: &Image<'_>, code: &[u8], mut pc: u32) -> Result<bool> {
 /// Shows the points of a method (a `MethodDef` row), in the code's order behind those of handlers, as far as its body can be read. Those
 /// of a state machine are its method's.
 pub(super) fn each_point(
-    (image, machines, lines): (&Image<'_>, &Machines, Option<&dyn Lines>),
+    image: &Image<'_>,
+    machines: &Machines,
+    lines: Option<&dyn Lines>,
     method: u32,
     kinds: PointKinds,
     each: EachPoint<'_>,
@@ -267,14 +270,14 @@ pub(super) fn each_point(
         return Ok(());
     }
     match machines.of(method).filter(|machine| machine.ty != 0) {
-        None => points_of((image, lines), (method, None), kinds, each),
+        None => points_of(image, lines, method, None, kinds, each),
         Some(machine) => {
             for method in machine::source_methods(image, machine) {
                 let made = Made {
                     image,
                     ty: machine.ty,
                 };
-                points_of((image, lines), (method, Some(made)), kinds, each)?;
+                points_of(image, lines, method, Some(made), kinds, each)?;
             }
             Ok(())
         }
@@ -283,8 +286,10 @@ pub(super) fn each_point(
 
 /// Shows the points of the code of a method, which may be a state machine's.
 fn points_of(
-    (image, lines): (&Image<'_>, Option<&dyn Lines>),
-    (method, made): (u32, Option<Made<'_, '_>>),
+    image: &Image<'_>,
+    lines: Option<&dyn Lines>,
+    method: u32,
+    made: Option<Made<'_, '_>>,
     kinds: PointKinds,
     each: EachPoint<'_>,
 ) -> Result<()> {
@@ -386,19 +391,19 @@ impl<'w, 'i, 'a> Walk<'w, 'i, 'a> {
     }
 
     /// Shows the points that are instructions, and lines.
-    fn instructions(&mut self, mut lines: Vec<(u32, u32)>) -> Result<()> {
+    fn instructions(&mut self, mut lines: Vec<LineStart>) -> Result<()> {
         let code = self.body.code;
         let (mut pc, mut prefixes, mut last) = (0, None, None::<Insn>);
         // Control is in the line already.
-        lines.dedup_by_key(|(_, line)| *line);
+        lines.dedup_by_key(|start| start.line);
         let mut lines = lines.into_iter().peekable();
         // How many instructions ago a type was asked for.
         let mut asked = u32::MAX;
         while (pc as usize) < code.len() {
             let insn = insn::at(code, pc)?;
             // A line begins with an instruction.
-            while lines.next_if(|(at, _)| *at < pc).is_some() {}
-            if let Some((at, line)) = lines.next_if(|(at, _)| *at == pc)
+            while lines.next_if(|start| start.at < pc).is_some() {}
+            if let Some(LineStart { at, line }) = lines.next_if(|start| start.at == pc)
                 && prefixes.is_none()
             {
                 let found = Found {

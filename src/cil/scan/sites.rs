@@ -77,7 +77,11 @@ impl CallDetails for Named<'_, '_, '_> {
 
     fn callee(&self) -> Option<Callee> {
         let blob = self.image.metadata.blobs.get(self.signature).ok()?;
-        let (owner, parameters, result) = types::callee(self.image, self.owner, blob).ok()?;
+        let types::NamedMethod {
+            owner,
+            parameters,
+            result,
+        } = types::callee(self.image, self.owner, blob).ok()?;
         Some(Callee {
             owner,
             owner_is_interface: false,
@@ -137,7 +141,11 @@ pub(super) fn field(image: &Image<'_>, named: u32) -> Result<Field> {
             is_init_only: is_init_only(&row),
         }),
         table::MEMBER_REF => {
-            let (name, signature, owner) = member_ref(&row)?;
+            let MemberRef {
+                name,
+                signature,
+                owner,
+            } = member_ref(&row)?;
             Ok(Field {
                 name,
                 signature,
@@ -159,14 +167,21 @@ pub(super) struct Resolved {
     is_instance: bool,
 }
 
-/// Name, signature and parent of a row of `MemberRef` (ECMA-335 II.22.25).
-pub(super) fn member_ref(row: &Row<'_>) -> Result<(u32, u32, u32)> {
+/// A row of `MemberRef` (ECMA-335 II.22.25).
+pub(super) struct MemberRef {
+    pub(super) name: u32,
+    pub(super) signature: u32,
+    /// The token of the parent.
+    pub(super) owner: u32,
+}
+
+pub(super) fn member_ref(row: &Row<'_>) -> Result<MemberRef> {
     let parent = row.get(column::member_ref::CLASS);
-    Ok((
-        row.get(column::member_ref::NAME),
-        row.get(column::member_ref::SIGNATURE),
-        decode(&coded::MEMBER_REF_PARENT, parent)?,
-    ))
+    Ok(MemberRef {
+        name: row.get(column::member_ref::NAME),
+        signature: row.get(column::member_ref::SIGNATURE),
+        owner: decode(&coded::MEMBER_REF_PARENT, parent)?,
+    })
 }
 
 pub(super) fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
@@ -187,7 +202,11 @@ pub(super) fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
             is_instance: false,
         }),
         table::MEMBER_REF => {
-            let (name, signature, owner) = member_ref(&row)?;
+            let MemberRef {
+                name,
+                signature,
+                owner,
+            } = member_ref(&row)?;
             Ok(Resolved {
                 name,
                 signature,

@@ -163,8 +163,15 @@ pub(super) fn may_be_ref_struct(image: &Image<'_>, ty: &Ty) -> bool {
     }
 }
 
-/// The type of a method that a call names (a token), its parameters and its result.
-pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, Vec<Ty>, Ty)> {
+/// A method that a call names.
+pub(super) struct NamedMethod {
+    pub(super) owner: Ty,
+    pub(super) parameters: Vec<Ty>,
+    pub(super) result: Ty,
+}
+
+/// The method that a call names, by the token of its type and its signature.
+pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<NamedMethod> {
     let parsed = MethodSignature::parse(blob)?;
     let mut types = Types::new(image, 0, true);
     let value = match token_table(owner) {
@@ -175,7 +182,11 @@ pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, 
     let result = types.ty(&mut Reader::new(parsed.returns), 0)?;
     let mut reader = Reader::new(parsed.parameters);
     let parameters = (0..parsed.count).map(|_| types.ty(&mut reader, 0));
-    Ok((owner, parameters.collect::<Result<_>>()?, result))
+    Ok(NamedMethod {
+        owner,
+        parameters: parameters.collect::<Result<_>>()?,
+        result,
+    })
 }
 
 /// What a field holds.

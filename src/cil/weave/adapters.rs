@@ -40,7 +40,12 @@ pub(crate) struct Adapter {
 }
 
 /// What is adapted: a hook, and how.
-type Wanted = (String, Way, Arc<Hook>);
+struct Wanted {
+    hook: Arc<Hook>,
+    way: Way,
+    /// Of the hook.
+    sort_key: String,
+}
 
 /// The adapters that methods' hooks need, each once, in an order that does not depend on theirs.
 fn wanted<'b>(all: impl Iterator<Item = &'b Bound>) -> Vec<Wanted> {
@@ -54,14 +59,18 @@ fn wanted<'b>(all: impl Iterator<Item = &'b Bound>) -> Vec<Wanted> {
             if let Some(way) = Way::of(call)
                 && known.insert((Arc::clone(&call.hook), way.clone()))
             {
-                wanted.push((sort_key(&call.hook), way, Arc::clone(&call.hook)));
+                wanted.push(Wanted {
+                    hook: Arc::clone(&call.hook),
+                    way,
+                    sort_key: sort_key(&call.hook),
+                });
             }
         }
     }
-    wanted.sort_by_cached_key(|(hook, way, _)| {
+    wanted.sort_by_cached_key(|Wanted { sort_key, way, .. }| {
         let change = way.change.as_ref();
         let change = change.map(|change| format!("{change:?}"));
-        (hook.clone(), way.guard, way.recursion, change)
+        (sort_key.clone(), way.guard, way.recursion, change)
     });
     wanted
 }
@@ -92,7 +101,7 @@ pub(crate) fn add<'b>(
     }
     let mut adapters = accessors(image, &wanted, importer)?;
     let mut is_first = true;
-    for (_, way, hook) in &wanted {
+    for Wanted { way, hook, .. } in &wanted {
         importer.guard(way)?;
         let change = way.change.as_ref();
         let found = match hook.links.is_empty() {
@@ -132,7 +141,7 @@ fn accessors(
     /// Nested and of the assembly, abstract, sealed, initialised at any time (II.23.1.15).
     const FLAGS: u32 = 5 | 0x80 | 0x100 | 0x10_0000;
     let mut links: Vec<(u32, String, (&Link, u16))> = Vec::new();
-    let all = wanted.iter().flat_map(|(.., hook)| {
+    let all = wanted.iter().flat_map(|Wanted { hook, .. }| {
         let links = hook.links.iter();
         links.map(|link| (link, hook.generics))
     });

@@ -159,6 +159,28 @@ impl<'w, 'a> Whole<'w, 'a> {
     }
 }
 
+/// A static method that was added.
+#[derive(Clone, Copy)]
+struct PartMethod {
+    row: u32,
+    /// The token that calls it.
+    called: u32,
+}
+
+/// What names of methods of a layer are made of.
+#[derive(Clone, Copy)]
+struct LayerNames<'n> {
+    method: &'n str,
+    place: usize,
+}
+
+/// What an object that runs a body keeps, and in what.
+#[derive(Clone, Copy)]
+struct Kept<'k> {
+    keeps: Keeps,
+    closure: Option<&'k Closure>,
+}
+
 /// What an object that runs a body keeps.
 #[derive(Clone, Copy, PartialEq)]
 enum Keeps {
@@ -443,14 +465,15 @@ impl Adding<'_, '_, '_> {
         Ok(())
     }
 
-    /// Adds a static method with the type parameters of the whole; returns its row and the token that calls it.
+    /// Adds a static method with the type parameters of the whole.
     fn part(
         &mut self,
         whole: &Whole<'_, '_>,
         nested: &mut Nested,
-        (impl_flags, name): (u32, &str),
+        impl_flags: u32,
+        name: &str,
         signature: &[u8],
-    ) -> Result<(u32, u32)> {
+    ) -> Result<PartMethod> {
         /// Of the assembly, static, hidden by signature (II.23.1.10).
         const FLAGS: u32 = 3 | 0x10 | 0x80;
         // No two methods of a type are of one name and signature.
@@ -483,7 +506,7 @@ impl Adding<'_, '_, '_> {
             let blob = additions.blob(&blob);
             called = additions.row(table::METHOD_SPEC, &[coded, blob])?;
         }
-        Ok((row, called))
+        Ok(PartMethod { row, called })
     }
 
     /// Names the parameters of a method that was added last, as those of the whole.
@@ -523,16 +546,19 @@ impl Adding<'_, '_, '_> {
         signature.extend_from_slice(whole.parsed.parameters);
 
         let of_body = whole.impl_flags & (impl_flag::OF_CODE | impl_flag::ASYNC);
-        let body = self.part(whole, nested, (of_body, &name), &signature)?;
+        let body = self.part(whole, nested, of_body, &name, &signature)?;
         self.name_parameters(whole)?;
         let all = layers(whole.bound);
         let mut rows = Vec::new();
         for layer in &all {
             rows.push(match layer.part {
-                Part::Whole => (whole.method, 0),
+                Part::Whole => PartMethod {
+                    row: whole.method,
+                    called: 0,
+                },
                 Part::Between(number) => {
                     let name = format!("{name} (around {number})");
-                    let row = self.part(whole, nested, (0, &name), &signature)?;
+                    let row = self.part(whole, nested, 0, &name, &signature)?;
                     self.name_parameters(whole)?;
                     row
                 }
@@ -547,18 +573,21 @@ impl Adding<'_, '_, '_> {
                 inner = hooks;
                 break;
             };
-            let (_, next) = rows[place + 1];
-            let label = (&*name, place + 1);
-            let layer = self.layer(whole, nested, (call, next, label), line)?;
+            let next = rows[place + 1].called;
+            let names = LayerNames {
+                method: &name,
+                place: place + 1,
+            };
+            let layer = self.layer(whole, nested, call, next, names, line)?;
             made.push(Layer {
-                method: rows[place].0,
+                method: rows[place].row,
                 bound: hooks,
                 ..layer
             });
         }
         Ok(Split {
             layers: made,
-            body: body.0,
+            body: body.row,
             inner,
         })
     }
@@ -582,7 +611,9 @@ impl Adding<'_, '_, '_> {
         &mut self,
         whole: &Whole<'_, '_>,
         nested: &mut Nested,
-        (call, next, (name, place)): (&Call, u32, (&str, usize)),
+        call: &Call,
+        next: u32,
+        names: LayerNames<'_>,
         line: u32,
     ) -> Result<Layer> {
         let keeps = whole.keeps(call);
@@ -605,13 +636,13 @@ impl Adding<'_, '_, '_> {
             let method = match runs_itself(whole, keeps, proceed, self.importer) {
                 true => next,
                 false => {
-                    let name = format!("{name} (proceed {place}.{})", runs.len() + 1);
-                    self.run(
-                        whole,
-                        nested,
-                        (proceed, next, &name),
-                        (keeps, closure.as_ref()),
-                    )?
+                    let LayerNames { method, place } = names;
+                    let name = format!("{method} (proceed {place}.{})", runs.len() + 1);
+                    let kept = Kept {
+                        keeps,
+                        closure: closure.as_ref(),
+                    };
+                    self.run(whole, nested, proceed, next, &name, kept)?
                 }
             };
             runs.push(Run {
@@ -713,8 +744,10 @@ impl Adding<'_, '_, '_> {
         &mut self,
         whole: &Whole<'_, '_>,
         nested: &mut Nested,
-        (proceed, next, name): (&Proceed, u32, &str),
-        (keeps, closure): (Keeps, Option<&Closure>),
+        proceed: &Proceed,
+        next: u32,
+        name: &str,
+        Kept { keeps, closure }: Kept<'_>,
     ) -> Result<u32> {
         let function = &proceed.function;
         let has_target = keeps != Keeps::Nothing;
@@ -779,9 +812,9 @@ impl Adding<'_, '_, '_> {
             _ => {}
         }
         code.op(op::RET);
-        let (row, called) = self.part(whole, nested, (0, name), &signature)?;
-        self.add_body(row, &code, whole.kept.len() as u32 + 1);
-        Ok(called)
+        let made = self.part(whole, nested, 0, name, &signature)?;
+        self.add_body(made.row, &code, whole.kept.len() as u32 + 1);
+        Ok(made.called)
     }
 }
 

@@ -16,6 +16,14 @@ pub(crate) struct ConstructorCalls<'i, 'a> {
     base: u32,
 }
 
+/// The method of a token.
+struct CalledMethod<'a> {
+    name: &'a [u8],
+    signature: &'a [u8],
+    /// The token of its type.
+    ty: u32,
+}
+
 impl<'i, 'a> ConstructorCalls<'i, 'a> {
     /// For constructors of a `TypeDef`.
     pub(crate) fn of(image: &'i Image<'a>, ty: u32) -> ConstructorCalls<'i, 'a> {
@@ -29,8 +37,7 @@ impl<'i, 'a> ConstructorCalls<'i, 'a> {
         }
     }
 
-    /// Name and signature of a method token, and its type's token.
-    fn method(&self, token: u32) -> Option<(&'a [u8], &'a [u8], u32)> {
+    fn method(&self, token: u32) -> Option<CalledMethod<'a>> {
         let metadata = &self.image.metadata;
         let tables = &metadata.tables;
         let number = token_row(token);
@@ -61,11 +68,11 @@ impl<'i, 'a> ConstructorCalls<'i, 'a> {
             }
             _ => return None,
         };
-        Some((
-            metadata.strings.get(name).ok()?,
-            metadata.blobs.get(signature).ok()?,
+        Some(CalledMethod {
+            name: metadata.strings.get(name).ok()?,
+            signature: metadata.blobs.get(signature).ok()?,
             ty,
-        ))
+        })
     }
 
     /// Whether two type tokens mean the same type: the same row, or two references of one name.
@@ -115,9 +122,10 @@ fn generic_type(image: &Image<'_>, token: u32) -> u32 {
 
 impl Calls for ConstructorCalls<'_, '_> {
     fn initialises_this(&self, token: u32) -> bool {
-        self.method(token).is_some_and(|(name, _, ty)| {
-            let ty = generic_type(self.image, ty);
-            name == b".ctor" && (self.same_type(ty, self.ty) || self.same_type(ty, self.base))
+        self.method(token).is_some_and(|called| {
+            let ty = generic_type(self.image, called.ty);
+            called.name == b".ctor"
+                && (self.same_type(ty, self.ty) || self.same_type(ty, self.base))
         })
     }
 
@@ -132,7 +140,7 @@ impl Calls for ConstructorCalls<'_, '_> {
             let signature = row.ok()?.get(column::stand_alone_sig::SIGNATURE);
             self.image.metadata.blobs.get(signature).ok()?
         } else {
-            self.method(token)?.1
+            self.method(token)?.signature
         };
         let signature = MethodSignature::parse(blob).ok()?;
         if signature.flags & kind::EXPLICIT_THIS != 0 {

@@ -41,7 +41,7 @@ impl Code {
     }
 
     /// An instruction that names an argument or a local: forms for the first four, for 256 and for all.
-    fn numbered(&mut self, number: u32, (zero, short, long): (Option<u16>, u16, u16)) {
+    fn numbered(&mut self, number: u32, zero: Option<u16>, short: u16, long: u16) {
         match (zero, number) {
             (Some(zero), 0..=3) => self.op(zero + number as u16),
             (_, 0..=255) => self.bytes(&[short as u8, number as u8]),
@@ -53,11 +53,11 @@ impl Code {
     }
 
     pub fn load_argument(&mut self, number: u32) {
-        self.numbered(number, (Some(op::LDARG_0), op::LDARG_S, op::LDARG));
+        self.numbered(number, Some(op::LDARG_0), op::LDARG_S, op::LDARG);
     }
 
     pub fn store_argument(&mut self, number: u32) {
-        self.numbered(number, (None, op::STARG_S, op::STARG));
+        self.numbered(number, None, op::STARG_S, op::STARG);
     }
 
     /// A branch ahead; returns where it is, for [`Code::land`].
@@ -79,15 +79,15 @@ impl Code {
     }
 
     pub fn load_local(&mut self, number: u32) {
-        self.numbered(number, (Some(op::LDLOC_0), op::LDLOC_S, op::LDLOC));
+        self.numbered(number, Some(op::LDLOC_0), op::LDLOC_S, op::LDLOC);
     }
 
     pub fn store_local(&mut self, number: u32) {
-        self.numbered(number, (Some(op::STLOC_0), op::STLOC_S, op::STLOC));
+        self.numbered(number, Some(op::STLOC_0), op::STLOC_S, op::STLOC);
     }
 
     pub fn load_local_address(&mut self, number: u32) {
-        self.numbered(number, (None, op::LDLOCA_S, op::LDLOCA));
+        self.numbered(number, None, op::LDLOCA_S, op::LDLOCA);
     }
 
     pub fn int(&mut self, value: i32) {

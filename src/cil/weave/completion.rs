@@ -130,7 +130,12 @@ fn of_method(
     let Some((start, named)) = started else {
         return Ok(None);
     };
-    let Some((pieces, disposed, ends)) = pieces(image, &logical, machine)? else {
+    let Some(Pieces {
+        pieces,
+        disposed,
+        ends,
+    }) = pieces(image, &logical, machine)?
+    else {
         return Ok(None);
     };
     let signature = importer.signature_of(machine.kickoff)?;
@@ -204,8 +209,13 @@ pub(crate) enum Named<'a> {
     Parent(u32),
 }
 
-/// The methods of a machine that have hooks at its end, where `MoveNext` calls `Dispose`, and the calls by which one with a builder ends.
-type Pieces = (Vec<(u32, Piece)>, Vec<u32>, Vec<(u32, bool)>);
+/// What of a machine has hooks at its end, as in [`Completion`].
+#[derive(Default)]
+struct Pieces {
+    pieces: Vec<(u32, Piece)>,
+    disposed: Vec<u32>,
+    ends: Vec<(u32, bool)>,
+}
 
 fn pieces(
     image: &Image<'_>,
@@ -224,14 +234,22 @@ fn pieces(
             let mut pieces = vec![(move_next, Piece::Moves)];
             pieces.extend(logical.dispose().map(|method| (method, Piece::Disposes)));
             let disposed = logical.disposed_by(body.code);
-            return Ok(disposed.map(|calls| (pieces, calls, Vec::new())));
+            return Ok(disposed.map(|disposed| Pieces {
+                pieces,
+                disposed,
+                ..Pieces::default()
+            }));
         }
         Sort::AsyncIterator => Piece::Stops,
         _ => Piece::Completes,
     };
     let ends = logical.ends(body.code);
     let ends = ends.filter(|ends| ends.iter().any(|(_, fails)| *fails));
-    Ok(ends.map(|ends| (vec![(move_next, piece)], Vec::new(), ends)))
+    Ok(ends.map(|ends| Pieces {
+        pieces: vec![(move_next, piece)],
+        ends,
+        ..Pieces::default()
+    }))
 }
 
 fn type_parameters(image: &Image<'_>, ty: u32) -> u32 {

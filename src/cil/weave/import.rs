@@ -82,25 +82,40 @@ struct ImportedHook {
     instances: FxHashMap<Box<[u8]>, u32>,
 }
 
-const PRIMITIVES: [(Prim, u8, &str); 14] = [
-    (Prim::Bool, 0x02, "Boolean"),
-    (Prim::Char, 0x03, "Char"),
-    (Prim::I8, 0x04, "SByte"),
-    (Prim::U8, 0x05, "Byte"),
-    (Prim::I16, 0x06, "Int16"),
-    (Prim::U16, 0x07, "UInt16"),
-    (Prim::I32, 0x08, "Int32"),
-    (Prim::U32, 0x09, "UInt32"),
-    (Prim::I64, 0x0a, "Int64"),
-    (Prim::U64, 0x0b, "UInt64"),
-    (Prim::F32, 0x0c, "Single"),
-    (Prim::F64, 0x0d, "Double"),
-    (Prim::Isize, element::I, "IntPtr"),
-    (Prim::Usize, element::U, "UIntPtr"),
+struct Primitive {
+    prim: Prim,
+    element: u8,
+    /// The name in `System`.
+    name: &'static str,
+}
+
+const fn primitive(prim: Prim, element: u8, name: &'static str) -> Primitive {
+    Primitive {
+        prim,
+        element,
+        name,
+    }
+}
+
+const PRIMITIVES: [Primitive; 14] = [
+    primitive(Prim::Bool, 0x02, "Boolean"),
+    primitive(Prim::Char, 0x03, "Char"),
+    primitive(Prim::I8, 0x04, "SByte"),
+    primitive(Prim::U8, 0x05, "Byte"),
+    primitive(Prim::I16, 0x06, "Int16"),
+    primitive(Prim::U16, 0x07, "UInt16"),
+    primitive(Prim::I32, 0x08, "Int32"),
+    primitive(Prim::U32, 0x09, "UInt32"),
+    primitive(Prim::I64, 0x0a, "Int64"),
+    primitive(Prim::U64, 0x0b, "UInt64"),
+    primitive(Prim::F32, 0x0c, "Single"),
+    primitive(Prim::F64, 0x0d, "Double"),
+    primitive(Prim::Isize, element::I, "IntPtr"),
+    primitive(Prim::Usize, element::U, "UIntPtr"),
 ];
 
 fn place_of(prim: Prim) -> usize {
-    let place = PRIMITIVES.iter().position(|(p, ..)| *p == prim);
+    let place = PRIMITIVES.iter().position(|known| known.prim == prim);
     place.expect("the list has all")
 }
 
@@ -113,7 +128,7 @@ impl Imports {
     pub fn put_type(&self, ty: &Ty, out: &mut Vec<u8>) -> Option<()> {
         match ty {
             Ty::Void => out.push(element::VOID),
-            Ty::Prim(prim) => out.push(PRIMITIVES[place_of(*prim)].1),
+            Ty::Prim(prim) => out.push(PRIMITIVES[place_of(*prim)].element),
             Ty::Named(named) => return self.put_named(named, out),
             Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => {
                 out.push(match ty {
@@ -536,7 +551,7 @@ impl<'m, 'a> Importer<'m, 'a> {
             Ty::Prim(prim) => {
                 let place = place_of(*prim);
                 if self.imports.primitives[place] == 0 {
-                    self.imports.primitives[place] = self.core(PRIMITIVES[place].2)?;
+                    self.imports.primitives[place] = self.core(PRIMITIVES[place].name)?;
                 }
                 Ok(())
             }

@@ -9,14 +9,14 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::tables::{token, token_row};
-use crate::cil::pdb::{self, Pdb};
+use crate::cil::pdb::{self, FirstLine, Pdb};
 use crate::cil::rewrite::{self, Hooks, Snippet};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
 use crate::cil::weave::ordinary;
 use crate::cil::weave::own::Own;
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver, has_pair};
 use crate::cil::weave::runtime_async::{self, OwnHooks};
-use crate::cil::weave::state_machine::{self, MachineMethod};
+use crate::cil::weave::state_machine::{self, Gets, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashSet;
@@ -252,14 +252,18 @@ impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
             let outcome = logical.weave(
                 part,
                 &opened.body,
-                (&shape, around, own.map(Own::code)),
+                Gets {
+                    shape: &shape,
+                    around,
+                    own: own.map(Own::code),
+                },
                 &mut self.additions,
                 &mut scratch.rewrite,
                 &mut scratch.bodies.bytes,
             );
             match outcome {
                 Ok(rewritten) => {
-                    scratch.add_body((opened.method, opened.body.len as u32), start);
+                    scratch.add_body(opened.method, opened.body.len as u32, start);
                     self.with_points.insert(opened.method);
                     let place = planned.planned;
                     let edits = &mut self.edits;
@@ -274,13 +278,13 @@ impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
                 }
             }
         }
-        let Some((document, line)) = named else {
+        let Some(FirstLine { document, line }) = named else {
             return Err(Reason::StateMachine.into());
         };
         if ty.file().is_empty() {
             weaver.set_file(ty, document);
         }
-        weaver.record(ty, (id, line), &kickoff, &mut scratch.descriptors)?;
+        weaver.record(ty, id, line, &kickoff, &mut scratch.descriptors)?;
         for method in weaver.completing(machine.kickoff) {
             if !self.with_points.contains(&method) {
                 self.weave_ending(method, planned, scratch)?;
@@ -309,9 +313,10 @@ impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
         let inner = weaver.around_ends(&opened, planned.planned, planned.machine.kickoff)?;
         let inner = inner.ok_or(Reason::StateMachine)?;
         let start = scratch.next_body();
-        let how = (&inner.around, inner.own.as_ref().map(Own::code));
-        let rewritten = weaver.weave_inner(&opened, how, &mut self.additions, scratch)?;
-        scratch.add_body((opened.method, opened.body.len as u32), start);
+        let (around, own) = (&inner.around, inner.own.as_ref().map(Own::code));
+        let additions = &mut self.additions;
+        let rewritten = weaver.weave_inner(&opened, around, own, additions, scratch)?;
+        scratch.add_body(opened.method, opened.body.len as u32, start);
         self.with_points.insert(opened.method);
         weaver.move_lines(
             planned.planned,
@@ -375,14 +380,14 @@ impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
             &mut bodies.bytes,
         )?;
         let to = weaver.method_of_body(opened.method);
-        scratch.add_body((to, opened.old_len(to)), start);
+        scratch.add_body(to, opened.old_len(to), start);
         let edits = &mut self.edits;
-        let (document, line) =
+        let FirstLine { document, line } =
             weaver.move_lines(planned.planned, &opened, &rewritten, scratch, edits);
         if ty.file().is_empty() {
             weaver.set_file(ty, document);
         }
-        weaver.record(ty, (id, line), &opened, &mut scratch.descriptors)?;
+        weaver.record(ty, id, line, &opened, &mut scratch.descriptors)?;
         Ok(())
     }
 
@@ -424,9 +429,8 @@ impl<'j, 'i, 'a> Joiner<'j, 'i, 'a> {
             return Ok(());
         };
         let start = scratch.next_body();
-        let rewritten =
-            weaver.weave_inner(&opened, (&around, None), &mut self.additions, scratch)?;
-        scratch.add_body((opened.method, opened.body.len as u32), start);
+        let rewritten = weaver.weave_inner(&opened, &around, None, &mut self.additions, scratch)?;
+        scratch.add_body(opened.method, opened.body.len as u32, start);
         weaver.move_lines(place, &opened, &rewritten, scratch, &mut self.edits);
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven, settle};
 use crate::aspect::bind::call::{Bound, Operand, Role, Source};
 use crate::aspect::bind::site::{Passed, Redirect};
-use crate::aspect::plan::{Planned, Redirected, Skipped};
+use crate::aspect::plan::{LeftCall, Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
@@ -18,7 +18,7 @@ use crate::cil::metadata::flags::{impl_flag, method_flag};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{token, token_row, token_table};
-use crate::cil::pdb::{self, Pdb};
+use crate::cil::pdb::{self, FirstLine, Pdb};
 use crate::cil::rewrite::{self, Frame, Rewritten, Signatures, Snippet};
 use crate::cil::scan;
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
@@ -81,7 +81,7 @@ pub struct Weaver<'i, 'a> {
     all: Vec<Arc<Redirect>>,
     points: Vec<Redirected>,
     /// The calls and points that stay as they are, and why.
-    pub(crate) left_calls: Vec<(Redirected, Reason)>,
+    pub(crate) left_calls: Vec<LeftCall>,
     /// The targets of redirected calls, by their numbers in the plan.
     pub(crate) redirects: Vec<Token>,
     /// The methods with `around` hooks.
@@ -123,9 +123,43 @@ pub struct Part {
 #[derive(Clone, Copy)]
 enum What {
     /// All of it.
-    Method(usize, u32),
+    Method(PlannedRow),
     /// What runs where an async method or iterator is called. The rest is in its state machine.
-    Kickoff(usize, u32),
+    Kickoff(PlannedRow),
+}
+
+/// A planned method.
+#[derive(Clone, Copy)]
+struct PlannedRow {
+    /// Its place in the plan.
+    place: usize,
+    /// Its row.
+    method: u32,
+}
+
+/// What the methods of a type share.
+#[derive(Clone, Copy)]
+struct OfType<'t, 'i, 'a> {
+    /// The type's row.
+    row: u32,
+    /// What its constructors call; none of a struct.
+    constructors: Option<&'t ConstructorCalls<'i, 'a>>,
+    tokens: &'t Tokens,
+}
+
+/// The hooks of a body.
+#[derive(Clone, Copy)]
+struct BodyHooks<'h> {
+    planned: &'h Planned,
+    bound: Option<&'h Bound>,
+}
+
+/// What own hooks are made for.
+struct OwnAt<'o, 'm> {
+    opened: &'o Opened<'m>,
+    id: u32,
+    /// Where the method begins.
+    start: u32,
 }
 
 /// A method with a state machine: [`Joiner`](crate::cil::weave::join::Joiner) weaves it.
@@ -193,7 +227,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         let pdb = source.pdb();
         let lines = |method| {
             let first = pdb.as_ref().and_then(|pdb| pdb.first_line(method));
-            first.map_or(0, |(_, line)| line)
+            first.map_or(0, |first| first.line)
         };
         let imported = import(
             (image, &machines),
@@ -446,7 +480,8 @@ impl<'i, 'a> Weaver<'i, 'a> {
     pub(crate) fn record(
         &self,
         ty: &mut WovenType,
-        (id, line): (u32, u32),
+        id: u32,
+        line: u32,
         opened: &Opened<'_>,
         descriptors: &mut Descriptors,
     ) -> Result<()> {
@@ -504,7 +539,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         let mut ty = WovenType::default();
         let mut first = methods.start;
         for of_type in self.planned[methods].chunk_by(|a, b| a.ty == b.ty) {
-            self.weave_type(of_type, first, (&mut part, &mut ty), scratch)?;
+            self.weave_type(of_type, first, &mut part, &mut ty, scratch)?;
             each(&mut ty);
             first += of_type.len();
         }
@@ -519,7 +554,8 @@ impl<'i, 'a> Weaver<'i, 'a> {
         &self,
         planned: &[Planned],
         first: usize,
-        (part, ty): (&mut Part, &mut WovenType),
+        part: &mut Part,
+        ty: &mut WovenType,
         scratch: &mut Scratch,
     ) -> Result<()> {
         let image = self.image;
@@ -550,9 +586,12 @@ impl<'i, 'a> Weaver<'i, 'a> {
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
                 Ok(tokens) => {
-                    let this = (number + 1, this.as_ref());
-                    let of = (planned, place, method);
-                    self.weave_planned(of, this, tokens, (part, ty), scratch)
+                    let of = OfType {
+                        row: number + 1,
+                        constructors: this.as_ref(),
+                        tokens,
+                    };
+                    self.weave_planned(PlannedRow { place, method }, of, part, ty, scratch)
                 }
                 Err(reason) => Err((*reason).into()),
             };
@@ -580,12 +619,14 @@ impl<'i, 'a> Weaver<'i, 'a> {
     /// Weaves a method as what it is; the document that it names, or `None` where its state machine is woven later.
     fn weave_planned(
         &self,
-        (planned, place, method): (&Planned, usize, u32),
-        this: (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
-        (part, ty): (&mut Part, &mut WovenType),
+        row: PlannedRow,
+        of: OfType<'_, '_, '_>,
+        part: &mut Part,
+        ty: &mut WovenType,
         scratch: &mut Scratch,
     ) -> Attempt<Option<u32>> {
+        let PlannedRow { place, method } = row;
+        let planned = &self.planned[place];
         let machine = match self.machines.of(method) {
             // Its kick-off is counted, which is an ordinary method.
             Some(_) if planned.advice == Advice::COUNT => None,
@@ -597,25 +638,23 @@ impl<'i, 'a> Weaver<'i, 'a> {
             machine => machine,
         };
         let Some(machine) = machine else {
-            let what = What::Method(place, method);
-            return self
-                .weave_method(what, this, tokens, (part, ty), scratch)
-                .map(Some);
+            let what = What::Method(row);
+            return self.weave_method(what, of, part, ty, scratch).map(Some);
         };
         // A call that would be summed up is recorded: it goes over threads.
         let has_pair = has_pair(planned);
         let what = match has_pair {
-            true => What::Kickoff(place, method),
-            false => What::Method(place, method),
+            true => What::Kickoff(row),
+            false => What::Method(row),
         };
         // The runtime suspends the method itself.
         let has_kickoff = machine.sort != Sort::ByRuntime;
         let named = match has_kickoff {
             true if self.begins_apart(place, machine.sort) => {
-                self.weave_method(what, this, tokens, (part, ty), scratch)?
+                self.weave_method(what, of, part, ty, scratch)?
             }
             true => 0,
-            false => self.weave_around((place, method), this, tokens, part, scratch)?,
+            false => self.weave_around(row, of, part, scratch)?,
         };
         let completes = self.completions.contains_key(&method);
         if has_pair || completes || !has_kickoff {
@@ -657,12 +696,13 @@ impl<'i, 'a> Weaver<'i, 'a> {
     fn weave_method(
         &self,
         what: What,
-        (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
-        (part, ty): (&mut Part, &mut WovenType),
+        of: OfType<'_, '_, '_>,
+        part: &mut Part,
+        ty: &mut WovenType,
         scratch: &mut Scratch,
     ) -> Attempt<u32> {
-        let (What::Method(place, method) | What::Kickoff(place, method)) = what;
+        let (What::Method(row) | What::Kickoff(row)) = what;
+        let PlannedRow { place, method } = row;
         let opened = self.open(method)?;
         let planned = match what {
             What::Method(..) => self.planned[place],
@@ -671,38 +711,43 @@ impl<'i, 'a> Weaver<'i, 'a> {
                 ..self.planned[place]
             },
         };
-        let owner = (owner, this);
-        let named = match self.splits.get(&method) {
-            Some(split) => {
-                let all = (split, &planned, place);
-                self.weave_split(&opened, all, owner, tokens, part, scratch)?
-            }
+        let split = self.splits.get(&method);
+        let rewritten = match split {
+            Some(split) => self.weave_split(&opened, split, &planned, of, part, scratch)?,
             None => {
-                let hooks = (&planned, self.bound(&planned));
-                let rewritten =
-                    self.weave_body((&opened, method), hooks, owner, tokens, part, scratch)?;
-                self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb)
+                let hooks = BodyHooks {
+                    planned: &planned,
+                    bound: self.bound(&planned),
+                };
+                Some(self.weave_body(&opened, method, hooks, of, part, scratch)?)
             }
         };
+        let named = match rewritten {
+            Some(new) => self.move_lines(place, &opened, &new, scratch, &mut part.pdb),
+            None => self.first_line(method),
+        };
+        if let Some(split) = split {
+            self.weave_layers(split, &opened, &planned, of, part, scratch)?;
+        }
         if let What::Method(..) = what
             && planned.advice != Advice::default()
         {
-            let told = (planned.id, named.1);
-            self.record(ty, told, &opened, &mut scratch.descriptors)?;
+            let descriptors = &mut scratch.descriptors;
+            self.record(ty, planned.id, named.line, &opened, descriptors)?;
         }
-        Ok(named.0)
+        Ok(named.document)
     }
 
-    /// Weaves a method with hooks instead of its body; returns the document of its first line, and that.
+    /// Weaves a method with hooks instead of its body; returns its new body, if that is not the old one.
     fn weave_split(
         &self,
         opened: &Opened<'_>,
-        (split, planned, place): (&Split, &Planned, usize),
-        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
+        split: &Split,
+        planned: &Planned,
+        of: OfType<'_, '_, '_>,
         part: &mut Part,
         scratch: &mut Scratch,
-    ) -> Attempt<(u32, u32)> {
+    ) -> Attempt<Option<Rewritten>> {
         // A jump is to a method of the same signature, which the body has not any more.
         let mut jumps = false;
         let walked = (scratch.rewrite).walk(&opened.body, |insn, _| {
@@ -717,18 +762,18 @@ impl<'i, 'a> Weaver<'i, 'a> {
         let pair = planned.advice.without(Advice::OWN);
         let inner = split.inner.as_deref();
         let is_plain = pair == Advice::default() && self.points(planned).own.is_empty();
-        let named = match is_plain && inner.is_none() {
+        let rewritten = match is_plain && inner.is_none() {
             true => {
                 let start = scratch.next_body();
                 scratch.bodies.bytes.extend_from_slice(opened.bytes);
-                scratch.add_body((split.body, 0), start);
+                scratch.add_body(split.body, 0, start);
                 if !self.machines.is_empty() {
                     let fields = TokenPlaces::of_fields(&scratch.bodies.bytes[start..])?.fields;
                     part.tokens
                         .fields
                         .extend(fields.iter().map(|at| at + start as u32));
                 }
-                self.first_line(opened.method)
+                None
             }
             false => {
                 let own = match inner {
@@ -739,28 +784,28 @@ impl<'i, 'a> Weaver<'i, 'a> {
                     advice: pair.with(own),
                     ..*planned
                 };
-                let body = (opened, split.body);
-                let hooks = (&planned, inner);
-                let rewritten = self.weave_body(body, hooks, owner, tokens, part, scratch)?;
-                self.move_lines(place, opened, &rewritten, scratch, &mut part.pdb)
+                let hooks = BodyHooks {
+                    planned: &planned,
+                    bound: inner,
+                };
+                Some(self.weave_body(opened, split.body, hooks, of, part, scratch)?)
             }
         };
-        let opened = (opened, planned);
-        self.weave_layers((split, opened), owner, tokens, part, scratch)?;
-        Ok(named)
+        Ok(rewritten)
     }
 
     /// Weaves what calls the hooks instead of a body.
     fn weave_layers(
         &self,
-        (split, (opened, planned)): (&Split, (&Opened<'_>, &Planned)),
-        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
+        split: &Split,
+        opened: &Opened<'_>,
+        planned: &Planned,
+        of: OfType<'_, '_, '_>,
         part: &mut Part,
         scratch: &mut Scratch,
     ) -> Attempt<()> {
         for layer in &split.layers {
-            self.weave_layer(layer, (opened, planned), owner, tokens, part, scratch)?;
+            self.weave_layer(layer, opened, planned, of, part, scratch)?;
             let row = self
                 .image
                 .metadata
@@ -780,16 +825,15 @@ impl<'i, 'a> Weaver<'i, 'a> {
     /// Weaves what calls the hooks instead of a body that the runtime suspends. [`Joiner`](crate::cil::weave::join::Joiner) does the rest.
     fn weave_around(
         &self,
-        (place, method): (usize, u32),
-        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
+        PlannedRow { place, method }: PlannedRow,
+        of: OfType<'_, '_, '_>,
         part: &mut Part,
         scratch: &mut Scratch,
     ) -> Attempt<u32> {
         if let Some(split) = self.splits.get(&method) {
             let opened = self.open_any(method)?;
-            let all = (split, (&opened, &self.planned[place]));
-            self.weave_layers(all, owner, tokens, part, scratch)?;
+            let planned = &self.planned[place];
+            self.weave_layers(split, &opened, planned, of, part, scratch)?;
         }
         Ok(0)
     }
@@ -813,9 +857,9 @@ impl<'i, 'a> Weaver<'i, 'a> {
     fn weave_layer(
         &self,
         layer: &Layer,
-        (opened, planned): (&Opened<'_>, &Planned),
-        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
+        opened: &Opened<'_>,
+        planned: &Planned,
+        of: OfType<'_, '_, '_>,
         part: &mut Part,
         scratch: &mut Scratch,
     ) -> Attempt<()> {
@@ -829,7 +873,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         let Some(bound) = layer.bound.as_deref() else {
             let start = scratch.next_body();
             scratch.bodies.bytes.extend_from_slice(&plain);
-            scratch.add_body((layer.method, old_len), start);
+            scratch.add_body(layer.method, old_len, start);
             if locals != 0 {
                 part.tokens.locals.push((start + body::LOCALS) as u32);
             }
@@ -845,8 +889,11 @@ impl<'i, 'a> Weaver<'i, 'a> {
             advice: Advice::OWN,
             ..*planned
         };
-        let hooks = (&planned, Some(bound));
-        self.weave_body((&plain, layer.method), hooks, owner, tokens, part, scratch)?;
+        let hooks = BodyHooks {
+            planned: &planned,
+            bound: Some(bound),
+        };
+        self.weave_body(&plain, layer.method, hooks, of, part, scratch)?;
         Ok(())
     }
 
@@ -863,11 +910,11 @@ impl<'i, 'a> Weaver<'i, 'a> {
         &self,
         code: &mut own::Own,
         bound: &Bound,
-        (opened, id, start): (&Opened<'_>, u32, u32),
-        (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
+        OwnAt { opened, id, start }: OwnAt<'_, '_>,
+        of: OfType<'_, '_, '_>,
         shape: &MethodInfo<'_>,
     ) -> Attempt<bool> {
-        let this_type = around::this_type(self.image, owner, this.is_none());
+        let this_type = around::this_type(self.image, of.row, of.constructors.is_none());
         let ends = match bound.ends_elsewhere() {
             true => own::Ends::Elsewhere(
                 (self.completions.get(&opened.method)).map_or(own::Times::Any, Completion::times),
@@ -896,27 +943,31 @@ impl<'i, 'a> Weaver<'i, 'a> {
     /// Weaves a body, which becomes that of the method `to`.
     fn weave_body(
         &self,
-        (opened, to): (&Opened<'_>, u32),
-        (planned, bound): (&Planned, Option<&Bound>),
-        (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
-        tokens: &Tokens,
+        opened: &Opened<'_>,
+        to: u32,
+        BodyHooks { planned, bound }: BodyHooks<'_>,
+        of: OfType<'_, '_, '_>,
         part: &mut Part,
         scratch: &mut Scratch,
     ) -> Attempt<Rewritten> {
         let is_constructor = opened.flags & method_flag::STATIC == 0
             && self.image.metadata.strings.is(opened.name, b".ctor");
         let shape = MethodInfo {
-            constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
+            constructor: (of.constructors.filter(|_| is_constructor)).map(|c| c as &dyn Calls),
             ..opened.info()
         };
         let body = &opened.body;
         let rewrite = &mut scratch.rewrite;
-        let mut recipe = ordinary::recipe(body, &shape, planned, tokens, rewrite)?;
+        let mut recipe = ordinary::recipe(body, &shape, planned, of.tokens, rewrite)?;
         let mut own_code = std::mem::take(&mut scratch.own);
         let own = match bound {
             Some(bound) => {
-                let of = (opened, planned.id, recipe.start);
-                let ends_here = self.make_own(&mut own_code, bound, of, (owner, this), &shape)?;
+                let at = OwnAt {
+                    opened,
+                    id: planned.id,
+                    start: recipe.start,
+                };
+                let ends_here = self.make_own(&mut own_code, bound, at, of, &shape)?;
                 recipe.extra = own_code.extra();
                 if recipe.error.is_empty() && ends_here && !bound.exception.is_empty() {
                     // The exception lies there for the recorded pair.
@@ -948,7 +999,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
             recipe.points = Some(&around.points);
         }
         let has_all = planned.advice.has(Advice::ALL) && own.is_none() && around.is_none();
-        let new = (to, opened.old_len(to));
+        let old_len = opened.old_len(to);
         let frame = match opened.origin {
             Origin::Input(at) if has_all => {
                 let asked = (planned.id, self.pdb.is_some());
@@ -964,7 +1015,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
             Some((at, frame)) => {
-                scratch.add_framed(at, new, frame, notes_fields);
+                scratch.add_framed(at, to, old_len, frame, notes_fields);
                 frame.rewritten()
             }
             None => {
@@ -975,7 +1026,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
                 } = &mut *scratch;
                 let signatures = &mut self.signatures(part);
                 let rewritten = rewrite.rewrite_with(body, how, signatures, &mut bodies.bytes)?;
-                scratch.add_body(new, start);
+                scratch.add_body(to, old_len, start);
                 if has_handler {
                     scratch.has_handler(apart);
                 }
@@ -1001,7 +1052,8 @@ impl<'i, 'a> Weaver<'i, 'a> {
     pub(crate) fn weave_inner(
         &self,
         opened: &Opened<'_>,
-        (around, own): (&Around, Option<rewrite::Own<'_>>),
+        around: &Around,
+        own: Option<rewrite::Own<'_>>,
         signatures: &mut dyn Signatures,
         scratch: &mut Scratch,
     ) -> Attempt<Rewritten> {
@@ -1022,7 +1074,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         rewrite.rewrite_with(body, how, signatures, &mut bodies.bytes)
     }
 
-    /// Moves a method's debugging information; returns its document and first line.
+    /// Moves a method's debugging information; returns its first line.
     pub(crate) fn move_lines(
         &self,
         place: usize,
@@ -1030,9 +1082,9 @@ impl<'i, 'a> Weaver<'i, 'a> {
         new: &Rewritten,
         scratch: &Scratch,
         edits: &mut pdb::Edits,
-    ) -> (u32, u32) {
+    ) -> FirstLine {
         let Some(pdb) = &self.pdb else {
-            return (0, 0);
+            return FirstLine::default();
         };
         let (method, old_len) = (opened.method, opened.body.code.len() as u32);
         let layout = scratch.rewrite.layout();
@@ -1042,13 +1094,13 @@ impl<'i, 'a> Weaver<'i, 'a> {
 
     /// The first source line of a method, or 0.
     pub(crate) fn line(&self, method: u32) -> u32 {
-        self.first_line(method).1
+        self.first_line(method).line
     }
 
-    /// The document and the first source line of a method: of an async method or iterator they are in its state machine.
-    fn first_line(&self, method: u32) -> (u32, u32) {
+    /// The first source line of a method: of an async method or iterator it is in its state machine.
+    fn first_line(&self, method: u32) -> FirstLine {
         let Some(pdb) = &self.pdb else {
-            return (0, 0);
+            return FirstLine::default();
         };
         let in_machine = || {
             let machine = self.machines.of(method).filter(|machine| machine.ty != 0)?;
@@ -1173,7 +1225,7 @@ impl Scratch {
     }
 
     /// Adds the new body of a method (its row, and the length of its old body), which begins at `start` and ends here.
-    pub(crate) fn add_body(&mut self, (method, old_len): (u32, u32), start: usize) {
+    pub(crate) fn add_body(&mut self, method: u32, old_len: u32, start: usize) {
         self.bodies.list.push(NewBody {
             method,
             content: Content::Bytes(start as u32),
@@ -1223,7 +1275,8 @@ impl Scratch {
     fn add_framed(
         &mut self,
         from: usize,
-        (method, old_len): (u32, u32),
+        method: u32,
+        old_len: u32,
         frame: Frame,
         notes_fields: bool,
     ) {

@@ -11,6 +11,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::call::{Convert, Operand, Source};
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::joinpoint::LineStart;
 use crate::aspect::plan::Redirected;
 use crate::aspect::point::PointKind;
 use crate::cil::il::body::Body;
@@ -30,6 +31,14 @@ use std::sync::Arc;
 struct Told {
     names: [String; 3],
     line: u32,
+}
+
+/// The method that is called at a point, and what it may be told.
+#[derive(Clone, Copy)]
+struct Called<'t> {
+    /// A token.
+    method: u32,
+    told: &'t Told,
 }
 
 /// What goes around the points of a method, and the types of the locals that it takes, with their number.
@@ -197,7 +206,7 @@ pub(crate) struct Method<'m, 'i, 'a> {
     /// The number of the first new local.
     pub locals: u32,
     /// Where its lines begin, as far as hooks ask for them.
-    pub lines: &'m [(u32, u32)],
+    pub lines: &'m [LineStart],
     /// The field that keeps `this`, in a state machine.
     pub field_of_this: Option<u32>,
 }
@@ -221,8 +230,7 @@ impl Method<'_, '_, '_> {
             line: 0,
         };
         for same in calls.chunk_by(|a, b| a.at == b.at) {
-            let next = self.lines.partition_point(|(pc, _)| *pc <= same[0].at);
-            told.line = next.checked_sub(1).map_or(0, |place| self.lines[place].1);
+            told.line = LineStart::line_at(self.lines, same[0].at);
             if self.at(same, &told, &mut all)?.is_none() {
                 return Ok(None);
             }
@@ -247,6 +255,7 @@ impl Method<'_, '_, '_> {
                 Some(Ok(method)) => *method,
                 _ => return Ok(None),
             };
+            let called = Called { method, told };
             let passed = placed.passed.len() as u32;
             all.points.max_stack = all.points.max_stack.max(passed + 4);
             let put = match placed.when {
@@ -254,11 +263,10 @@ impl Method<'_, '_, '_> {
                     extras = Some(placed);
                     Some(())
                 }
-                Where::Before => self.before(placed, (method, told), &mut saved, &mut before, all),
+                Where::Before => self.before(placed, called, &mut saved, &mut before, all),
                 Where::After => {
                     saved.save(self, placed, &mut before, all);
-                    let what = (insn.opcode, method, told);
-                    self.behind(placed, what, &saved, &mut behind, all)
+                    self.behind(placed, insn.opcode, called, &saved, &mut behind, all)
                 }
             };
             if put.is_none() {
@@ -286,7 +294,7 @@ impl Method<'_, '_, '_> {
     fn before(
         &self,
         placed: &Placed,
-        (method, told): (u32, &Told),
+        Called { method, told }: Called<'_>,
         saved: &mut Saved,
         code: &mut Code,
         all: &mut Around,
@@ -319,7 +327,8 @@ impl Method<'_, '_, '_> {
     fn behind(
         &self,
         placed: &Placed,
-        (opcode, method, told): (u16, u32, &Told),
+        opcode: u16,
+        Called { method, told }: Called<'_>,
         saved: &Saved,
         code: &mut Code,
         all: &mut Around,

@@ -62,6 +62,13 @@ pub(crate) struct Weaver<'w, 'i, 'a> {
     pub(crate) has_pair: bool,
 }
 
+/// The hooks of a logical call where the method begins, where it returns, and where an exception leaves it.
+struct Pair {
+    enter: Snippet,
+    exit: Snippet,
+    error: Snippet,
+}
+
 /// What makes the code of a method's own hooks.
 pub(crate) struct OwnHooks<'o> {
     pub own: &'o mut Own,
@@ -132,8 +139,8 @@ impl<'a> Weaver<'_, '_, 'a> {
         let (mut enter, mut exit, mut error) = <[Snippet; 3]>::default().into();
         if self.has_pair {
             locals.types.push(vec![element::I8]);
-            before = self.before(body, &calls, &mut locals, (additions, members))?;
-            (enter, exit, error) = self.pair(&locals)?;
+            before = self.before(body, &calls, &mut locals, additions, members)?;
+            Pair { enter, exit, error } = self.pair(&locals)?;
         }
         let mut extra = locals.types.concat();
         let mut count = locals.types.len() as u32;
@@ -169,23 +176,23 @@ impl<'a> Weaver<'_, '_, 'a> {
         scratch.rewrite_with(body, (&recipe, code), additions, out)
     }
 
-    /// The hooks of the logical call where the method begins, where it returns, and where an exception leaves it.
-    fn pair(&self, locals: &Locals) -> Attempt<(Snippet, Snippet, Snippet)> {
+    /// The hooks of the logical call.
+    fn pair(&self, locals: &Locals) -> Attempt<Pair> {
         let none = Snippet::default();
         let tokens = self.tokens;
         let enter = none.op(op::LDC_I4_0).op(op::CONV_I8);
         let enter = enter.local(op::STLOC, locals.own);
         let resumed = tokens.resume(enter.local(op::LDLOCA, locals.own), self.id, self.says);
-        Ok((
-            self.held.then(resumed).ok_or(Reason::RuntimeAsync)?,
-            self.on_call(none, locals, tokens.end),
+        Ok(Pair {
+            enter: self.held.then(resumed).ok_or(Reason::RuntimeAsync)?,
+            exit: self.on_call(none, locals, tokens.end),
             // What was awaited may have thrown it: then the call goes on first.
-            self.on_call(
+            error: self.on_call(
                 self.on_call(none, locals, tokens.awaited),
                 locals,
                 tokens.fail,
             ),
-        ))
+        })
     }
 
     /// `ldloca call; ldc id; call hook`, behind what is given.
@@ -199,7 +206,8 @@ impl<'a> Weaver<'_, '_, 'a> {
         body: &Body<'_>,
         calls: &[(Insn, u32)],
         locals: &mut Locals,
-        (additions, members): (&mut Additions, &mut Members),
+        additions: &mut Additions,
+        members: &mut Members,
     ) -> Attempt<Vec<(u32, Snippet)>> {
         let goes_on = self.on_call(Snippet::default(), locals, self.tokens.awaited);
         let (mut asks, mut resumes) = (Vec::new(), Vec::new());

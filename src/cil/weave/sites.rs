@@ -3,7 +3,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
-use crate::aspect::plan::Redirected;
+use crate::aspect::plan::{LeftCall, Redirected};
 use crate::bytes::put_le_u32;
 use crate::cil::il::body::Body;
 use crate::cil::il::insn::op;
@@ -131,7 +131,7 @@ pub(crate) struct Settled {
     /// The points that get something in front or behind.
     pub points: Vec<Redirected>,
     /// What stays, and why.
-    pub left: Vec<(Redirected, Reason)>,
+    pub left: Vec<LeftCall>,
 }
 
 impl<'i, 'a> OldBodies<'i, 'a> {
@@ -151,7 +151,10 @@ impl<'i, 'a> OldBodies<'i, 'a> {
         };
         for site in sites {
             match (tokens[site.call.redirect as usize], site.stays) {
-                (Err(reason), _) | (Ok(_), Some(reason)) => settled.left.push((site.call, reason)),
+                (Err(reason), _) | (Ok(_), Some(reason)) => settled.left.push(LeftCall {
+                    call: site.call,
+                    reason,
+                }),
                 (Ok(token), None) => {
                     settled.points.extend(site.point());
                     if site.is_replaced {

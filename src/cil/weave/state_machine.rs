@@ -31,6 +31,15 @@ fn method_named(image: &Image<'_>, ty: u32, wanted: &[u8]) -> Option<u32> {
         .map(|(method, _)| method)
 }
 
+/// What a method of a state machine gets beside the hooks of its call.
+pub(crate) struct Gets<'g> {
+    pub shape: &'g MethodInfo<'g>,
+    /// What goes around its points.
+    pub around: Option<&'g Around>,
+    /// Hooks at its end.
+    pub own: Option<Own<'g>>,
+}
+
 /// A method of a machine, or its kick-off.
 pub(crate) struct MachineMethod {
     /// The `MethodDef` row.
@@ -343,13 +352,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
         zero.op_u32(op::STFLD, self.field)
     }
 
-    /// Appends a part's new body, or returns the reason why there is none; then `out` is unchanged. `around`: what goes
-    /// around its points; `own`: hooks at its end.
+    /// Appends a part's new body, or returns the reason why there is none; then `out` is unchanged.
     pub(crate) fn weave(
         &self,
         part: &MachineMethod,
         body: &Body<'_>,
-        (shape, around, own): (&MethodInfo<'_>, Option<&Around>, Option<Own<'_>>),
+        Gets { shape, around, own }: Gets<'_>,
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,

@@ -12,7 +12,7 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::pieces::{Piece, Pieces};
 use crate::cil::metadata::schema::{column, table};
-use crate::cil::metadata::writer::{Rebuilt, rebuild};
+use crate::cil::metadata::writer::{PlacedBody, Rebuilt, rebuild};
 use crate::cil::native::{self, Native};
 use crate::cil::pdb::{self, DebugEdit, Pdb};
 use crate::cil::pe::directory;
@@ -175,9 +175,12 @@ pub(crate) fn write<'a>(
     let sizes = [metadata.pieces.len(), resources.len()];
     let (places, space) = place(image, &occupied, sizes, &mut parts, &debug_edits, key)?;
     let bodies = parts.iter().flat_map(|part| &part.list);
-    metadata.set_bodies(bodies.map(|body| {
-        let changes = [body.apart, body.unmarked, body.unsuspended];
-        (body.method, body.at, changes)
+    metadata.set_bodies(bodies.map(|body| PlacedBody {
+        method: body.method,
+        rva: body.at,
+        apart: body.apart,
+        unmarked: body.unmarked,
+        unsuspended: body.unsuspended,
     }));
 
     let sections = Sections::new(image, &space)?;
@@ -247,7 +250,7 @@ fn place(
     debug: &[DebugEdit],
     key: Option<&StrongNameKey>,
 ) -> Result<(Places, Space)> {
-    let (_, _, end) = sections::bounds(image)?;
+    let end = sections::bounds(image)?.end;
     check_size(end, sizes[0] + sizes[1], parts, debug)?;
     let mut space = Space::new(occupied.holes.clone(), occupied.closed.clone(), end as u32);
     let places = Places {

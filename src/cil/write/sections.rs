@@ -57,8 +57,15 @@ pub(crate) struct Sections {
     overlay_start: usize,
 }
 
-/// The image's alignments in memory and in the file, and the first address behind its sections.
-pub(crate) fn bounds(image: &Image<'_>) -> Result<(u32, u32, u64)> {
+/// What bounds an image's sections.
+pub(crate) struct Bounds {
+    section_alignment: u32,
+    file_alignment: u32,
+    /// The first address behind them.
+    pub(crate) end: u64,
+}
+
+pub(crate) fn bounds(image: &Image<'_>) -> Result<Bounds> {
     /// Largest image in memory: the highest addresses are the system's.
     const MAX_IMAGE: u64 = 1 << 31;
     let pe = &image.pe;
@@ -73,13 +80,21 @@ pub(crate) fn bounds(image: &Image<'_>) -> Result<(u32, u32, u64)> {
         let what = "a section reaches beyond two gigabytes";
         return Err(Error::malformed(pe.section_headers, what));
     }
-    Ok((memory.max(4), file.max(4), end))
+    Ok(Bounds {
+        section_alignment: memory.max(4),
+        file_alignment: file.max(4),
+        end,
+    })
 }
 
 impl Sections {
     /// Lays out the file, once all places in memory are known.
     pub(crate) fn new(image: &Image<'_>, space: &Space) -> Result<Sections> {
-        let (section_alignment, file_alignment, _) = bounds(image)?;
+        let Bounds {
+            section_alignment,
+            file_alignment,
+            ..
+        } = bounds(image)?;
         let pe = &image.pe;
         let mut sections = Vec::with_capacity(pe.sections.len() + 4);
         let left = space.left();

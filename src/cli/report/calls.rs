@@ -5,7 +5,7 @@ use super::table::rest;
 use crate::cli::columns::{Cell, Columns, cut_labelled, cut_middle};
 use crate::cli::terminal::{BAD, DIM};
 use crate::printable::printable;
-use crate::trace::call::Outcome;
+use crate::trace::call::{Described, Outcome};
 use crate::trace::query::Listed;
 use crate::trace::units::{count, duration};
 use crate::trace::values;
@@ -131,7 +131,7 @@ impl View<'_> {
             parts.push(values::shown(&call.values));
         }
         if let Some(exception) = &call.exception {
-            let (type_name, message) = &**exception;
+            let Described { type_name, message } = &**exception;
             parts.push(match message.is_empty() {
                 true => printable(type_name),
                 false => printable(&format!("{type_name}: {message}")),
@@ -178,8 +178,8 @@ impl View<'_> {
                 self_ns: call.own,
                 active_ns: call.active,
                 outcome: outcome(call),
-                exception_type: exception.map(|(type_name, _)| &**type_name),
-                exception_message: exception.map(|(_, message)| &**message),
+                exception_type: exception.map(|told| &*told.type_name),
+                exception_message: exception.map(|told| &*told.message),
                 values: values::json(&call.values),
                 cut: names(|v| v.cut),
                 masked: names(|v| v.masked),

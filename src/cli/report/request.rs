@@ -61,14 +61,14 @@ fn what(view: &View<'_>, request: &Request, item: &Item) -> String {
         Outcome::Exit | Outcome::Error => {}
     }
     match &item.failure {
-        Some((what, message)) if message.is_empty() => {
-            text.push_str(&format!("  failed: {}", printable(what)));
+        Some(failure) if failure.message.is_empty() => {
+            text.push_str(&format!("  failed: {}", printable(&failure.type_name)));
         }
-        Some((what, message)) => {
+        Some(failure) => {
             text.push_str(&format!(
                 "  failed: {}: {}",
-                printable(what),
-                printable(message)
+                printable(&failure.type_name),
+                printable(&failure.message)
             ));
         }
         None if item.outcome == Outcome::Error => text.push_str("  failed"),
@@ -196,7 +196,7 @@ pub(super) fn to_json(view: &View<'_>, request: &Request) -> Value {
                 Outcome::Running => "running",
                 Outcome::Lost => "lost",
             },
-            "failure": item.failure.as_ref().map(|(what, message)| json!({ "type": what, "message": message })),
+            "failure": item.failure.as_ref().map(|failure| json!({ "type": failure.type_name, "message": failure.message })),
             "values": values::json(&item.values),
         })
     });

@@ -17,17 +17,34 @@ pub struct Stretch {
     pub ours: Option<Held>,
 }
 
+/// A range of pcs, with the monitors held there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covered {
+    pub start: u32,
+    pub end: u32,
+    pub held: Held,
+}
+
 /// The code that our handlers protect.
 #[derive(Default)]
 pub struct Cover {
-    /// The stretches, in order and apart, with the monitors held there.
-    pub ranges: Vec<(u32, u32, Held)>,
+    /// In order and apart.
+    pub ranges: Vec<Covered>,
     borders: Vec<u32>,
 }
 
 impl Cover {
     pub fn clear(&mut self) {
         self.ranges.clear();
+    }
+
+    /// Covers a range in which no monitor is held.
+    pub fn without_locks(&mut self, start: u32, end: u32) {
+        self.ranges.push(Covered {
+            start,
+            end,
+            held: 0,
+        });
     }
 
     /// Covers the throwing instructions within `ranges`, up to `end`, each with the monitors it holds.
@@ -40,15 +57,19 @@ impl Cover {
                 continue;
             }
             if let (Some((i, _)), Some(open)) = (last, self.ranges.last_mut()) {
-                open.1 = pc.min(ranges[i].1);
+                open.end = pc.min(ranges[i].1);
             }
             if within.is_some() {
-                self.ranges.push((pc, end, held));
+                self.ranges.push(Covered {
+                    start: pc,
+                    end,
+                    held,
+                });
             }
             last = within;
         }
         if let (Some((i, _)), Some(open)) = (last, self.ranges.last_mut()) {
-            open.1 = end.min(ranges[i].1);
+            open.end = end.min(ranges[i].1);
         }
     }
 
@@ -73,7 +94,7 @@ impl Cover {
         self.borders.extend(
             self.ranges
                 .iter()
-                .flat_map(|r| [r.0.min(end), r.1.min(end)]),
+                .flat_map(|r| [r.start.min(end), r.end.min(end)]),
         );
         self.borders.sort_unstable();
         self.borders.dedup();
@@ -84,7 +105,7 @@ impl Cover {
             while tries.get(t).is_some_and(|t| t.end <= start) {
                 t += 1;
             }
-            while self.ranges.get(c).is_some_and(|r| r.1 <= start) {
+            while self.ranges.get(c).is_some_and(|r| r.end <= start) {
                 c += 1;
             }
             while throwing.get(p).is_some_and(|pc| *pc < start) {
@@ -92,8 +113,8 @@ impl Cover {
             }
             let throws = throwing.get(p).is_some_and(|pc| *pc < end);
             let list = tries.get(t).filter(|t| t.start <= start).map(|t| t.list);
-            let covered = self.ranges.get(c).filter(|r| r.0 <= start && throws);
-            let mut ours = covered.map(|r| r.2);
+            let covered = self.ranges.get(c).filter(|r| r.start <= start && throws);
+            let mut ours = covered.map(|r| r.held);
             if let (Some(list), Some(_)) = (list, ours) {
                 let all = match caught {
                     Some((at, all)) if at == list => all,
@@ -140,7 +161,7 @@ mod tests {
         let tries: Vec<Try> = code.tries().map(Result::unwrap).collect();
         let mut cover = Cover::default();
         let mut out = vec![];
-        cover.ranges.push((0, 20, 0));
+        cover.without_locks(0, 20);
         let throwing = [1, 3, 7, 8, 15];
         cover
             .stretches(&code, &tries, &throwing, Some(9), 18, &mut out)
@@ -166,6 +187,8 @@ mod tests {
         let mut cover = Cover::default();
         let throwing = [(0, 0), (2, 0), (4, 1), (6, 1), (8, 0), (12, 0)];
         cover.instructions(&throwing, &[(1, 9)], 20);
-        assert_eq!(cover.ranges, [(2, 4, 0), (4, 8, 1), (8, 9, 0)]);
+        let ranges = cover.ranges.iter();
+        let ranges: Vec<_> = ranges.map(|r| (r.start, r.end, r.held)).collect();
+        assert_eq!(ranges, [(2, 4, 0), (4, 8, 1), (8, 9, 0)]);
     }
 }

@@ -10,7 +10,7 @@ use crate::dex::bodies::inputs::{Inputs, Member};
 use crate::dex::bodies::pc_lines::PcLines;
 use crate::dex::format::class::flag;
 use crate::dex::format::code_item::{self, Code};
-use crate::dex::format::file::NO_INDEX;
+use crate::dex::format::file::{MethodId, NO_INDEX, ProtoId};
 use crate::dex::format::insn::{self, Remapped};
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::android_trace;
@@ -30,12 +30,11 @@ pub(crate) struct Chunk {
     pub debug: Vec<u8>,
     /// The items in `debug`, each once, in order.
     pub debug_items: Vec<DebugItem>,
-    /// Where each code item lies, and the number of its debug info in `debug_items` or `NO_INDEX`.
-    pub items: Vec<(u32, u32)>,
+    /// Debug info by its number in `debug_items`.
+    pub items: Vec<PlacedItem>,
     /// Where the code of each method lies, in the order in which the methods were given.
     pub places: Vec<u32>,
-    /// Outcomes of planned methods: the number in the plan, why it was left, the first source line.
-    pub outcomes: Vec<(u32, Option<Reason>, u32)>,
+    pub outcomes: Vec<Settled>,
     /// Where the old code begins and ends.
     pub old: Range<usize>,
     /// Numbers of debug info that is renumbered only, by its old place.
@@ -43,6 +42,32 @@ pub(crate) struct Chunk {
     /// Numbers of debug info that was rewritten, by its hash.
     debug_known: FxHashMap<u64, u32>,
     lower: lower::Scratch,
+}
+
+/// A code item.
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedItem {
+    /// Where it lies.
+    pub place: u32,
+    /// Its debug info, or `NO_INDEX`.
+    pub debug: u32,
+}
+
+/// The outcome of a planned method.
+pub(crate) struct Settled {
+    /// The number in the plan.
+    pub planned: u32,
+    pub left: Option<Reason>,
+    /// The first source line.
+    pub line: u32,
+}
+
+/// A method's code.
+#[derive(Clone, Copy)]
+struct Lowered {
+    place: u32,
+    /// The first source line.
+    line: u32,
 }
 
 /// A `debug_info_item` of a [`Chunk`].
@@ -109,10 +134,13 @@ impl Chunk {
             }
             if let Some(planned) = inputs.planned.get(member.planned as usize) {
                 let woven = settle(self.weave(inputs, &member, &code, planned)).map_err(located)?;
-                let line = woven.map_or(0, |(_, line)| line);
-                self.outcomes.push((member.planned, woven.err(), line));
-                if let Ok((place, _)) = woven {
-                    self.places.push(place);
+                self.outcomes.push(Settled {
+                    planned: member.planned,
+                    left: woven.err(),
+                    line: woven.map_or(0, |lowered| lowered.line),
+                });
+                if let Ok(lowered) = woven {
+                    self.places.push(lowered.place);
                     continue;
                 }
             }
@@ -126,14 +154,14 @@ impl Chunk {
         Ok(())
     }
 
-    /// Weaves a method's code. Returns its place and its first line, or why it is left unwoven.
+    /// Weaves a method's code, or says why it is left unwoven.
     fn weave(
         &mut self,
         inputs: &Inputs<'_, '_>,
         member: &Member,
         code: &Code<'_>,
         planned: &Planned,
-    ) -> Attempt<(u32, u32)> {
+    ) -> Attempt<Lowered> {
         if let Some(hooks) = &inputs.present.hooks
             && calls(code, hooks)?
         {
@@ -180,17 +208,19 @@ impl Chunk {
         }))
     }
 
-    /// Lowers a code item and moves its debug info; returns its place and its first line.
+    /// Lowers a code item and moves its debug info.
     fn lower(
         &mut self,
         inputs: &Inputs<'_, '_>,
         member: &Member,
         code: &Code<'_>,
         planned: &Planned,
-    ) -> Attempt<(u32, u32)> {
+    ) -> Attempt<Lowered> {
         let (file, facts) = (inputs.file, &inputs.facts);
-        let (class, proto, name) = file.method(member.id)?;
-        let (shorty, returns, _) = file.proto(proto)?;
+        let MethodId { class, proto, name } = file.method(member.id)?;
+        let ProtoId {
+            shorty, returns, ..
+        } = file.proto(proto)?;
         let method = MethodInfo {
             shorty: file.string(shorty)?,
             is_static: member.access & flag::STATIC != 0,
@@ -247,8 +277,9 @@ impl Chunk {
         if self.debug.len() > start {
             debug = self.unique_debug_info(start);
         }
-        self.items.push((place as u32, debug));
-        Ok((place as u32, line))
+        let place = place as u32;
+        self.items.push(PlacedItem { place, debug });
+        Ok(Lowered { place, line })
     }
 
     /// The number of the debug info that was just appended, or of an equal one, which replaces it: compilers share debug
@@ -301,7 +332,7 @@ impl Chunk {
                 bound: None,
             };
             return match self.lower(inputs, member, code, &nothing) {
-                Ok((place, _)) => Ok(place),
+                Ok(lowered) => Ok(lowered.place),
                 Err(Unwoven::Failed(e)) => Err(e),
                 Err(Unwoven::Left(reason)) => {
                     let what = format!("strings cannot be renumbered: {reason}");
@@ -339,8 +370,9 @@ impl Chunk {
                 }
             },
         };
-        self.items.push((place as u32, debug));
-        Ok(place as u32)
+        let place = place as u32;
+        self.items.push(PlacedItem { place, debug });
+        Ok(place)
     }
 }
 

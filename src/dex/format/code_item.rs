@@ -248,13 +248,23 @@ pub struct TryWriter {
     /// The lists, without the count in front of them.
     lists: Vec<u8>,
     /// Offset of a list in `lists` by what it was made of.
-    known: FxHashMap<(u32, u32), u32>,
+    known: FxHashMap<Catches, u32>,
+    /// Where tries name a list, and its offset in `lists`.
     fixups: Vec<(usize, u32)>,
 }
 
-/// Stands for "no list of the old code" in [`TryWriter::add`].
+/// The handlers of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Catches {
+    /// A list of the old code, or [`NO_LIST`].
+    pub list: u32,
+    /// A new pc behind it, or [`NO_CATCH_ALL`].
+    pub catch_all: u32,
+}
+
+/// Stands for "no list of the old code" in [`Catches`].
 pub const NO_LIST: u32 = u32::MAX;
-/// Stands for "no further catch-all" in [`TryWriter::add`].
+/// Stands for "no further catch-all" in [`Catches`].
 pub const NO_CATCH_ALL: u32 = u32::MAX;
 
 impl TryWriter {
@@ -265,22 +275,21 @@ impl TryWriter {
         self.known.clear();
         self.fixups.clear();
     }
-    /// Adds a range of new pcs; ranges must come in order. Its handlers are those of `list` of the old
-    /// code, then `catch_all`. The range is split where it exceeds 65,535 code units.
+    /// Adds a range of new pcs; ranges must come in order. The range is split where it exceeds 65,535 code units.
     pub fn add(
         &mut self,
         range: (u32, u32),
         code: &Code<'_>,
-        (list, catch_all): (u32, u32),
+        catches: Catches,
         map: &Remap,
         pc: impl Fn(u32) -> u32,
     ) -> Result<()> {
-        let at = match self.known.get(&(list, catch_all)) {
+        let at = match self.known.get(&catches) {
             Some(&at) => at,
             None => {
                 let at = self.lists.len() as u32;
-                self.put_list(code, (list, catch_all), map, pc)?;
-                self.known.insert((list, catch_all), at);
+                self.put_list(code, catches, map, pc)?;
+                self.known.insert(catches, at);
                 at
             }
         };
@@ -299,7 +308,7 @@ impl TryWriter {
     fn put_list(
         &mut self,
         code: &Code<'_>,
-        (list, catch_all): (u32, u32),
+        Catches { list, catch_all }: Catches,
         map: &Remap,
         pc: impl Fn(u32) -> u32,
     ) -> Result<()> {
@@ -396,7 +405,10 @@ pub fn copy(
         tries.clear();
         for t in code.tries() {
             let t = t?;
-            let handlers = (u32::from(t.list), NO_CATCH_ALL);
+            let handlers = Catches {
+                list: t.list.into(),
+                catch_all: NO_CATCH_ALL,
+            };
             tries.add((t.start, t.end), code, handlers, map, |pc| pc)?;
         }
         align(out, start);

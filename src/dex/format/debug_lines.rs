@@ -1,5 +1,6 @@
 //! The lines of a `debug_info_item`.
 
+use crate::aspect::joinpoint::LineStart;
 use crate::bytes::Cursor;
 use crate::dex::format::code_item::{Code, sleb32};
 use crate::dex::format::insn;
@@ -24,11 +25,12 @@ const NUMBERS: [u8; dbg::SPECIAL as usize] = [0, 1, 1, 3, 4, 1, 1, 0, 0, 1];
 /// Most parameters that a method takes.
 const MOST_PARAMETERS: u32 = 255;
 
-/// The most bytes that are read for a code unit, and for a method: many methods can share one item.
-const MOST_BYTES: (usize, usize) = (64, 1 << 16);
+/// The most bytes that are read for a method, and for each of its code units: many methods can share one item.
+const MOST_BYTES: usize = 1 << 16;
+const MOST_BYTES_OF_UNIT: usize = 64;
 
 /// The source lines of a body, ascending by where each begins; none where they are pcs, as R8 writes them.
-pub fn lines(file: &[u8], code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
+pub fn lines(file: &[u8], code: &Code<'_>) -> Result<Vec<LineStart>> {
     let at = code.debug_info as usize;
     let units = insn::units(code.insns);
     let mut lines = Vec::new();
@@ -41,7 +43,7 @@ pub fn lines(file: &[u8], code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
     for _ in 0..parameters.min(MOST_PARAMETERS + 1) {
         cursor.uleb32()?;
     }
-    let end = at + MOST_BYTES.0 * units as usize + MOST_BYTES.1;
+    let end = at + MOST_BYTES_OF_UNIT * units as usize + MOST_BYTES;
     let mut pc = 0u32;
     // Compilers share items between methods of different lengths.
     while parameters <= MOST_PARAMETERS && pc < units && cursor.position() < end {
@@ -52,7 +54,7 @@ pub fn lines(file: &[u8], code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
                 line = line.wrapping_add_signed(step);
                 pc = pc.saturating_add(adjusted / dbg::LINE_RANGE);
                 if pc < units {
-                    lines.push((pc, line));
+                    lines.push(LineStart { at: pc, line });
                 }
             }
             dbg::ADVANCE_PC => pc = pc.saturating_add(cursor.uleb32()?),
@@ -65,10 +67,10 @@ pub fn lines(file: &[u8], code: &Code<'_>) -> Result<Vec<(u32, u32)>> {
             }
         }
     }
-    let first = lines.first().map_or(0, |first| first.1);
+    let first = lines.first().map_or(0, |first| first.line);
     let are_pcs = (0..units)
         .zip(&lines)
-        .all(|(pc, line)| *line == (pc, first.wrapping_add(pc)));
+        .all(|(pc, start)| start.at == pc && start.line == first.wrapping_add(pc));
     if are_pcs && lines.len() == units as usize && units > 1 {
         lines.clear();
     }
@@ -90,7 +92,8 @@ mod tests {
         put_uleb32(&mut bytes, 1);
         put_uleb32(&mut bytes, 0);
         bytes.extend_from_slice(items);
-        lines(&bytes, &Code::read(&bytes, 0).unwrap()).unwrap()
+        let lines = lines(&bytes, &Code::read(&bytes, 0).unwrap()).unwrap();
+        lines.iter().map(|start| (start.at, start.line)).collect()
     }
 
     #[test]

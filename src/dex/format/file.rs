@@ -152,6 +152,51 @@ fn container(whole: &[u8], start: usize, size: usize) -> Result<&[u8]> {
     Ok(&whole[..container])
 }
 
+/// A `field_id_item`: indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldId {
+    pub class: u32,
+    pub ty: u32,
+    pub name: u32,
+}
+
+impl FieldId {
+    pub fn read(row: &[u8; 8]) -> FieldId {
+        FieldId {
+            class: u16_at(row, 0).into(),
+            ty: u16_at(row, 2).into(),
+            name: u32_at(row, 4),
+        }
+    }
+}
+
+/// A `method_id_item`: indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodId {
+    pub class: u32,
+    pub proto: u32,
+    pub name: u32,
+}
+
+impl MethodId {
+    #[inline]
+    pub fn read(row: &[u8; 8]) -> MethodId {
+        MethodId {
+            class: u16_at(row, 0).into(),
+            proto: u16_at(row, 2).into(),
+            name: u32_at(row, 4),
+        }
+    }
+}
+
+/// A `proto_id_item`: indices, and the offset of the parameters or 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtoId {
+    pub shorty: u32,
+    pub returns: u32,
+    pub parameters: u32,
+}
+
 impl<'a> File<'a> {
     fn parse(whole: &'a [u8], start: usize) -> Result<File<'a>> {
         let mut at = Cursor::at(whole, start);
@@ -290,36 +335,29 @@ impl<'a> File<'a> {
         ))
     }
 
-    /// The row of a field's id: class, type, name.
-    pub fn field(&self, index: u32) -> Result<(u32, u32, u32)> {
+    pub fn field(&self, index: u32) -> Result<FieldId> {
         match self.fields.get(index as usize) {
-            Some(row) => Ok((
-                u32::from(u16_at(row, 0)),
-                u32::from(u16_at(row, 2)),
-                u32_at(row, 4),
-            )),
+            Some(row) => Ok(FieldId::read(row)),
             None => Err(self.no("field", index, self.fields.len())),
         }
     }
 
-    /// The row of a method's id: class, proto, name.
     #[inline]
-    pub fn method(&self, index: u32) -> Result<(u32, u32, u32)> {
+    pub fn method(&self, index: u32) -> Result<MethodId> {
         match self.methods.get(index as usize) {
-            Some(row) => Ok((
-                u32::from(u16_at(row, 0)),
-                u32::from(u16_at(row, 2)),
-                u32_at(row, 4),
-            )),
+            Some(row) => Ok(MethodId::read(row)),
             None => Err(self.no("method", index, self.methods.len())),
         }
     }
 
-    /// The row of a proto's id: shorty, return type, offset of the parameters or 0.
     #[inline]
-    pub fn proto(&self, index: u32) -> Result<(u32, u32, u32)> {
+    pub fn proto(&self, index: u32) -> Result<ProtoId> {
         match self.protos.get(index as usize) {
-            Some(row) => Ok((u32_at(row, 0), u32_at(row, 4), u32_at(row, 8))),
+            Some(row) => Ok(ProtoId {
+                shorty: u32_at(row, 0),
+                returns: u32_at(row, 4),
+                parameters: u32_at(row, 8),
+            }),
             None => Err(self.no("proto", index, self.protos.len())),
         }
     }
@@ -339,9 +377,9 @@ impl<'a> File<'a> {
     /// Appends a proto's descriptor, `(ILjava/lang/String;)V`. JVMS 4.3.3 limits what a method takes to
     /// 255 words and a descriptor to 65,535 bytes; so do the compilers that dex files come from.
     pub fn proto_descriptor(&self, proto: u32, out: &mut String) -> Result<()> {
-        let (_, returns, parameters) = self.proto(proto)?;
-        let parameters_at = parameters as usize;
-        let parameters = self.type_list(parameters)?;
+        let proto = self.proto(proto)?;
+        let parameters_at = proto.parameters as usize;
+        let parameters = self.type_list(proto.parameters)?;
         let start = out.len();
         out.push('(');
         for row in parameters {
@@ -356,13 +394,13 @@ impl<'a> File<'a> {
             }
         }
         out.push(')');
-        out.push_str(&mutf8(self.descriptor(returns)?));
+        out.push_str(&mutf8(self.descriptor(proto.returns)?));
         Ok(())
     }
 
     /// A method's name and descriptor, for messages.
     pub fn method_label(&self, index: u32) -> String {
-        let Ok((class, proto, name)) = self.method(index) else {
+        let Ok(MethodId { class, proto, name }) = self.method(index) else {
             return format!("method {index}");
         };
         let mut label = String::new();

@@ -3,7 +3,7 @@
 use crate::aspect::section::{end_of_type, section_name};
 use crate::bytes::{modified_utf8, mutf8};
 use crate::dex::format::code_item::{self, Code};
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId};
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::dex::ids::Wanted;
@@ -37,7 +37,7 @@ pub(crate) struct Names {
 impl Names {
     /// The name of a method's section, in modified UTF-8.
     pub fn of(&mut self, file: &File<'_>, method: u32) -> Result<Vec<u8>> {
-        let (class, _, name) = file.method(method)?;
+        let MethodId { class, name, .. } = file.method(method)?;
         let ty = match &mut self.ty {
             Some((last, ty)) if *last == class => ty,
             ty => {

@@ -280,7 +280,7 @@ impl Lowering<'_> {
             Test::HasArgument(argument) => self.jump(op::IF_EQZ, self.register(argument)),
             Test::Is(ty) => {
                 let (is, object, ty) = (self.flag - 1, self.near_object(), self.ty(ty));
-                registers::put_field(&mut self.code, op::INSTANCE_OF, (is, object), ty);
+                registers::put_field(&mut self.code, op::INSTANCE_OF, is, object, ty);
                 self.jump(op::IF_EQZ, is);
             }
         }
@@ -310,7 +310,7 @@ impl Lowering<'_> {
                 let field = *field.expect("it was asked for");
                 let opcode = registers::of_field(op::IGET, &link.result);
                 let object = self.near_object();
-                registers::put_field(&mut self.code, opcode, (0, object), field);
+                registers::put_field(&mut self.code, opcode, 0, object, field);
             }
             LinkKind::Length => {
                 let object = self.near_object();

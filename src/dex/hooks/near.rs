@@ -21,7 +21,8 @@ use crate::dex::format::lookup;
 use crate::dex::format::lookup::compare_strings;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::HOOKS;
-use crate::dex::ids::{self, Added, NewClass, Wanted, Wants};
+use crate::dex::hooks::own::AddedHooks;
+use crate::dex::ids::{self, Added, NewClass, PlacedMethod, Wanted, Wants};
 use crate::dex::lower::registers;
 use crate::error::Result;
 use std::ops::Range;
@@ -73,15 +74,15 @@ impl Near {
         }))
     }
 
-    /// Adds the class with all of its methods, and the other hooks of `advice`, to a dex's tables. Also returns the places
-    /// in `hooks` of the added methods, behind which `more` follows. `None` where a table has no room.
+    /// Adds the class with all of its methods, and the other hooks of `advice`, to a dex's tables, with `more` behind them.
+    /// `None` where a table has no room.
     pub fn add(
         &self,
         file: &File<'_>,
         hooks: &[(Advice, Wanted<'_>)],
         advice: Advice,
         more: Wants<'_>,
-    ) -> Result<Option<(Added, Vec<usize>)>> {
+    ) -> Result<Option<AddedHooks>> {
         // Those that count and sum up are of few files.
         let is_rare = |when| when == Advice::COUNT || when == Advice::AGGREGATE;
         let is_used = |when: Advice| !is_rare(when) || advice.has(when);
@@ -110,7 +111,7 @@ impl Near {
         added.classes.drain(count..2 * count);
         added.ids.classes = vec![self.class(&added, &goals, &wanted)];
         places.append(&mut others);
-        Ok(Some((added, places)))
+        Ok(Some(AddedHooks { added, places }))
     }
 
     /// The class; of the wanted methods the first are its own, as many as there are hooks that they call.
@@ -127,9 +128,13 @@ impl Near {
             new.code.resize(place, 0);
             self.put_method(goal, wanted.parameters.len(), &mut new.code);
             let access = flag::PUBLIC | flag::STATIC | flag::SYNTHETIC;
-            new.methods.push((method, access, place as u32));
+            new.methods.push(PlacedMethod {
+                id: method,
+                access,
+                code: place as u32,
+            });
         }
-        new.methods.sort_unstable();
+        new.methods.sort_unstable_by_key(|method| method.id);
         new
     }
 

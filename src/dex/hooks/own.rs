@@ -29,9 +29,9 @@ use crate::dex::format::class::{ClassDef, flag};
 use crate::dex::format::file::File;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::hooks::made::{Guard, Named, put_made};
-use crate::dex::ids::{Added, NewClass, Wanted, WantedField, Wants};
+use crate::dex::ids::{Added, NewClass, PlacedMethod, Wanted, WantedField, Wants};
 use crate::dex::lower::own::calls;
-use crate::dex::lower::own_frame::{BOXED, Names, place_of};
+use crate::dex::lower::own_frame::{BOXED, Names, Unbox, place_of};
 use crate::error::Result;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -60,6 +60,19 @@ const NANO_TIME: Wanted<'static> = Wanted {
     parameters: &[],
     returns: b"J",
 };
+
+/// Hooks that were added to a dex's tables.
+pub(crate) struct AddedHooks {
+    pub added: Added,
+    /// Which of the hooks that were asked for the first of the added methods are.
+    pub places: Vec<usize>,
+}
+
+/// The same with what own hooks name.
+pub(crate) struct Found {
+    pub hooks: AddedHooks,
+    pub names: Names,
+}
 
 /// What the own hooks of a dex's planned methods name, each once, in the order in which they come.
 #[derive(Default)]
@@ -197,8 +210,8 @@ impl Needs {
         &self,
         file: &File<'_>,
         names: &[Vec<u8>],
-        add: impl FnOnce(Wants<'_>) -> Result<Option<(Added, Vec<usize>)>>,
-    ) -> Result<Option<(Added, Vec<usize>, Names)>> {
+        add: impl FnOnce(Wants<'_>) -> Result<Option<AddedHooks>>,
+    ) -> Result<Option<Found>> {
         let methods = self.methods();
         let parameters = parameters_of(&methods);
         let mut wanted: Vec<Wanted<'_>> = wanted(&methods, &parameters).collect();
@@ -228,13 +241,14 @@ impl Needs {
             types: &types,
             strings: &strings,
         })?;
-        let Some((mut added, places)) = found else {
+        let Some(mut hooks) = found else {
             return Ok(None);
         };
-        let (names, adapters) = self.found(&added, places.len(), names.len());
-        let classes = self.classes(file, &added, (&names, adapters), places.len());
+        let AddedHooks { added, places } = &mut hooks;
+        let (names, adapters) = self.found(added, places.len(), names.len());
+        let classes = self.classes(file, added, &names, adapters, places.len());
         added.ids.classes.extend(classes);
-        Ok(Some((added, places, names)))
+        Ok(Some(Found { hooks, names }))
     }
 
     /// What was found, in the order in which it was asked for, behind so many methods and strings of others.
@@ -266,7 +280,7 @@ impl Needs {
         for (prim, &class) in self.unboxed.iter().zip(&added.classes[unboxed..]) {
             let method = next();
             if let Some(place) = place_of(*prim) {
-                all.unboxes[place] = (class, method);
+                all.unboxes[place] = Unbox { ty: class, method };
             }
         }
         if self.nano_time {
@@ -303,7 +317,8 @@ impl Needs {
         &self,
         file: &File<'_>,
         added: &Added,
-        (names, adapters): (&Names, Vec<FoundAdapter>),
+        names: &Names,
+        adapters: Vec<FoundAdapter>,
         methods: usize,
     ) -> Vec<NewClass> {
         let mut classes = Vec::new();
@@ -446,7 +461,11 @@ pub(crate) fn class_of(ty: u32, superclass: u32, method: u32, code: Vec<u8>) -> 
         ty,
         access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
         superclass,
-        methods: vec![(method, flag::PUBLIC | flag::STATIC | flag::SYNTHETIC, 0)],
+        methods: vec![PlacedMethod {
+            id: method,
+            access: flag::PUBLIC | flag::STATIC | flag::SYNTHETIC,
+            code: 0,
+        }],
         code,
         ..NewClass::default()
     }

@@ -20,7 +20,7 @@ use crate::dex::format::code_item;
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::own::{Method, Needs, descriptor};
-use crate::dex::ids::NewClass;
+use crate::dex::ids::{NewClass, PlacedField, PlacedMethod};
 use crate::dex::lower::own::put_cast;
 use crate::dex::lower::own_frame::Names;
 use crate::dex::lower::registers::{self, LAST_NIBBLE, Width, width, words};
@@ -139,16 +139,26 @@ impl Runner<'_> {
                 .ok_or(Reason::Unsupported)
         };
         let own = flag::PRIVATE | flag::FINAL | flag::SYNTHETIC;
-        let mut fields: Vec<(u32, u32)> = found.fields.iter().map(|&f| (f, own)).collect();
-        fields.sort_unstable();
+        let fields = found.fields.iter();
+        let mut fields: Vec<PlacedField> =
+            fields.map(|&id| PlacedField { id, access: own }).collect();
+        fields.sort_unstable_by_key(|field| field.id);
         Ok(NewClass {
             ty: found.ty,
             access: flag::FINAL | flag::SYNTHETIC,
             superclass: type_of(&Ty::class("java/lang/Object"))?,
             interfaces: vec![type_of(&self.proceed.ty)?],
             fields,
-            methods: vec![(found.constructor, flag::CONSTRUCTOR | flag::SYNTHETIC, 0)],
-            virtuals: vec![(found.run, flag::PUBLIC | flag::FINAL, run)],
+            methods: vec![PlacedMethod {
+                id: found.constructor,
+                access: flag::CONSTRUCTOR | flag::SYNTHETIC,
+                code: 0,
+            }],
+            virtuals: vec![PlacedMethod {
+                id: found.run,
+                access: flag::PUBLIC | flag::FINAL,
+                code: run,
+            }],
             code,
         })
     }
@@ -173,7 +183,8 @@ impl Runner<'_> {
             registers::put_field(
                 &mut code,
                 registers::of_field(op::IPUT, ty),
-                (value, this),
+                value,
+                this,
                 field,
             );
             at += width.words();
@@ -205,7 +216,8 @@ impl Runner<'_> {
             registers::put_field(
                 &mut code,
                 registers::of_field(op::IGET, ty),
-                (value, own),
+                value,
+                own,
                 field,
             );
             if value != to {

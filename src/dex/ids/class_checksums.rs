@@ -13,7 +13,7 @@
 use crate::dex::format::file::File;
 use crate::dex::format::lookup;
 use crate::dex::format::lookup::compare_strings;
-use crate::dex::ids::Ids;
+use crate::dex::ids::{ChangedString, Ids};
 use crate::error::Result;
 use memchr::memmem;
 
@@ -26,8 +26,8 @@ const OF: &[u8] = b"\":\"";
 /// The string without checksums.
 const NONE: &[u8] = b"~~~{}";
 
-/// The string with the checksums, and its text without any. `None` where there is nothing to be left out.
-pub(crate) fn without(file: &File<'_>, ids: &Ids) -> Result<Option<(u32, Vec<u8>)>> {
+/// The string with the checksums, with its text without any. `None` where there is nothing to be left out.
+pub(crate) fn without(file: &File<'_>, ids: &Ids) -> Result<Option<ChangedString>> {
     let (Ok(index) | Err(index)) = lookup::search(file.strings.len(), |i| {
         Ok(compare_strings(file.string(i)?, BEGIN))
     })?;
@@ -50,7 +50,10 @@ pub(crate) fn without(file: &File<'_>, ids: &Ids) -> Result<Option<(u32, Vec<u8>
             at if at == index + 1 => compare_strings(NONE, new).is_lt(),
             _ => true,
         });
-    Ok(keeps_its_place.then(|| (index, NONE.to_vec())))
+    Ok(keeps_its_place.then(|| ChangedString {
+        index,
+        text: NONE.to_vec(),
+    }))
 }
 
 #[cfg(test)]

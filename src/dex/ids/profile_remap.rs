@@ -38,9 +38,9 @@ impl ProfileRemap {
         };
         let methods = merge(old.methods.len(), new.methods.len(), |a, b| {
             let (a, b) = (old.method(a)?, new.method(b)?);
-            Ok(types.get(a.0 as usize) == Some(&b.0)
-                && protos.get(a.1 as usize) == Some(&b.1)
-                && old.string(a.2)? == new.string(b.2)?)
+            Ok(types.get(a.class as usize) == Some(&b.class)
+                && protos.get(a.proto as usize) == Some(&b.proto)
+                && old.string(a.name)? == new.string(b.name)?)
         })?;
         Ok(methods.map(|methods| ProfileRemap {
             type_count: new.types.len() as u32,
@@ -75,12 +75,11 @@ fn merge(
 }
 
 fn same_proto(old: &File<'_>, a: u32, new: &File<'_>, b: u32, types: &[u32]) -> Result<bool> {
-    let ((_, returns, parameters), (_, new_returns, new_parameters)) =
-        (old.proto(a)?, new.proto(b)?);
+    let (a, b) = (old.proto(a)?, new.proto(b)?);
     let same = |a: u32, b: u32| types.get(a as usize) == Some(&b);
     let index = |row: &[u8; 2]| u32::from(u16::from_le_bytes(*row));
-    let (old, new) = (old.type_list(parameters)?, new.type_list(new_parameters)?);
-    Ok(same(returns, new_returns)
+    let (old, new) = (old.type_list(a.parameters)?, new.type_list(b.parameters)?);
+    Ok(same(a.returns, b.returns)
         && old.len() == new.len()
         && old.iter().zip(new).all(|(a, b)| same(index(a), index(b))))
 }

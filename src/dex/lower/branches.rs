@@ -99,8 +99,26 @@ impl Payload {
     }
 }
 
-/// A place where the code changes: what is put in front, or growth where there is no `Place`.
-type Stop = (u32, Option<Place>, u32);
+/// A place where the code changes.
+#[derive(Clone, Copy)]
+pub struct Stop {
+    pub pc: u32,
+    /// Where something is put; none where the instruction grows.
+    pub place: Option<Place>,
+    pub len: u32,
+}
+
+impl Stop {
+    pub fn insert(pc: u32, place: Place, len: u32) -> Stop {
+        let place = Some(place);
+        Stop { pc, place, len }
+    }
+
+    fn grow(pc: u32, len: u32) -> Stop {
+        let place = None;
+        Stop { pc, place, len }
+    }
+}
 
 /// Reusable memory of [`solve`].
 pub type Stops = Vec<Stop>;
@@ -112,7 +130,7 @@ const PATIENCE: u32 = 16;
 pub fn solve(
     layout: &mut Layout,
     stops: &mut Stops,
-    fixed: impl Iterator<Item = (u32, Place, u32)> + Clone,
+    fixed: impl Iterator<Item = Stop> + Clone,
     jumbos: &[u32],
     branches: &mut [Branch],
     payloads: &mut [Payload],
@@ -120,15 +138,15 @@ pub fn solve(
 ) {
     for round in 0.. {
         stops.clear();
-        stops.extend(fixed.clone().map(|(pc, place, len)| (pc, Some(place), len)));
-        stops.extend(jumbos.iter().map(|&pc| (pc, None, 1)));
+        stops.extend(fixed.clone());
+        stops.extend(jumbos.iter().map(|&pc| Stop::grow(pc, 1)));
         let grown = branches.iter().filter(|b| b.growth > 0);
-        stops.extend(grown.map(|b| (b.pc, None, b.growth)));
+        stops.extend(grown.map(|b| Stop::grow(b.pc, b.growth)));
         let padded = payloads.iter().filter(|p| p.nops > 0);
-        stops.extend(padded.map(|p| (p.pc, Some(Place::Before), p.nops)));
-        stops.sort_by_key(|s| s.0);
+        stops.extend(padded.map(|p| Stop::insert(p.pc, Place::Before, p.nops)));
+        stops.sort_by_key(|stop| stop.pc);
         layout.clear();
-        for &(pc, place, len) in stops.iter() {
+        for &Stop { pc, place, len } in stops.iter() {
             match place {
                 Some(place) => layout.insert(pc, place, len),
                 None => layout.grow(pc, len),
@@ -273,7 +291,7 @@ mod tests {
             .map(|i| Payload::at(i.pc))
             .collect();
         let mut layout = Layout::default();
-        let fixed = inserted.iter().map(|&(pc, len)| (pc, Place::Before, len));
+        let fixed = (inserted.iter()).map(|&(pc, len)| Stop::insert(pc, Place::Before, len));
         solve(
             &mut layout,
             &mut vec![],

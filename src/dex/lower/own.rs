@@ -29,7 +29,7 @@
 //! merge.
 
 use super::lowering::{GoesOn, Lowering, Scratch, Sequences};
-use super::own_frame::{Body, Names, Own, OwnFrame, OwnNeeds};
+use super::own_frame::{Body, Names, Own, OwnFrame, OwnNeeds, Prepared, Saved, Unbox};
 use super::registers::{self, LAST_NIBBLE, Scheme, Width, width, words};
 use super::sequences::Ends;
 use crate::aspect::advice::{Advice, Reason};
@@ -215,7 +215,8 @@ impl<'s> Lowering<'s, '_> {
         let work = block.take(work);
         let states = states(own.bound, &mut block);
         let start = own.bound.keep.duration.then(|| block.take(2));
-        let (given, raw) = changed(own.bound, &mut block);
+        let given = given(own.bound, &mut block);
+        let raw = raw(own.bound, &mut block);
         let exception = match locals {
             0 if needs.errs => block.take(1),
             _ => 0,
@@ -227,11 +228,11 @@ impl<'s> Lowering<'s, '_> {
             .zip(late)
             .filter(|(a, late)| a.is_lost && *late)
         {
-            saved.push((
-                argument.width,
-                block.take(argument.width.words()),
-                argument.at,
-            ));
+            saved.push(Saved {
+                width: argument.width,
+                to: block.take(argument.width.words()),
+                from: argument.at,
+            });
         }
         let by = block.0 - locals;
         let registers = u32::from(self.code.registers) + by;
@@ -241,17 +242,17 @@ impl<'s> Lowering<'s, '_> {
         let mut homes: Vec<u32> = Vec::with_capacity(arguments.len());
         let mut bodies = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            let saved = saved.iter().find(|(_, _, from)| *from == argument.at);
+            let saved = saved.iter().find(|saved| saved.from == argument.at);
             let body = argument.at + by;
-            homes.push(saved.map_or(body, |(_, to, _)| *to));
+            homes.push(saved.map_or(body, |saved| saved.to));
             bodies.push(match saved {
                 _ if argument.is_lost && self.method.is_constructor => Body::Unknown,
                 Some(_) => Body::At(body),
                 None => Body::Follows,
             });
         }
-        for (_, _, from) in &mut saved {
-            *from += by;
+        for saved in &mut saved {
+            saved.from += by;
         }
         let this = match self.method.is_static {
             true => 0,
@@ -304,7 +305,8 @@ impl<'s> Lowering<'s, '_> {
         let work = block.take(work);
         let states = states(own.bound, &mut block);
         let start = own.bound.keep.duration.then(|| block.take(2));
-        let (given, raw) = changed(own.bound, &mut block);
+        let given = given(own.bound, &mut block);
+        let raw = raw(own.bound, &mut block);
         // Eight bits must name what is returned.
         if given.is_some_and(|given| given >= 0xff) {
             return Err(Reason::Unsupported.into());
@@ -320,7 +322,11 @@ impl<'s> Lowering<'s, '_> {
                         _ => false,
                     };
                     if is_made {
-                        prepared.push((c, o, block.take(words(&operand.to))));
+                        prepared.push(Prepared {
+                            call: c,
+                            operand: o,
+                            register: block.take(words(&operand.to)),
+                        });
                     }
                 }
             }
@@ -367,7 +373,11 @@ impl<'s> Lowering<'s, '_> {
             prepared,
             saved: arguments
                 .iter()
-                .map(|argument| (argument.width, argument.at, argument.at + by))
+                .map(|argument| Saved {
+                    width: argument.width,
+                    to: argument.at,
+                    from: argument.at + by,
+                })
                 .collect(),
             proceeds: Vec::new(),
         })
@@ -402,8 +412,8 @@ impl<'s> Lowering<'s, '_> {
         let section = self.advice.has(Advice::SECTION);
         let error_hook = ends.errs && self.advice.has(Advice::EXCEPTION);
         let moves = |out: &mut Vec<u8>| {
-            for &(width, to, from) in &frame.saved {
-                registers::put_move(out, width, to, from);
+            for saved in &frame.saved {
+                registers::put_move(out, saved.width, saved.to, saved.from);
             }
         };
         let many = frame.grows && frame.temps.is_none();
@@ -637,7 +647,7 @@ pub(crate) fn put_cast(names: &Names, to: &Ty, register: u32, out: &mut Vec<u8>)
         registers::put_indexed(out, op::CHECK_CAST, register, *ty);
         return Ok(());
     };
-    let (ty, method) = names.unbox_of(*prim).ok_or(Reason::Unsupported)?;
+    let Unbox { ty, method } = names.unbox_of(*prim).ok_or(Reason::Unsupported)?;
     registers::put_indexed(out, op::CHECK_CAST, register, ty);
     registers::put_invoke(out, op::INVOKE_VIRTUAL, method as u16, &[register]);
     let opcode = match width(to) {
@@ -658,12 +668,15 @@ fn states(bound: &Bound, block: &mut Block) -> Vec<u32> {
     states.map(|ty| block.take(words(ty))).collect()
 }
 
-/// Registers for what hooks say that the method returns, and for what they give that is to be converted.
-fn changed(bound: &Bound, block: &mut Block) -> (Option<u32>, Option<u32>) {
-    let returns = bound.may_skip() || bound.may_end();
+/// Registers for what hooks say that the method returns.
+fn given(bound: &Bound, block: &mut Block) -> Option<u32> {
+    (bound.may_skip() || bound.may_end()).then(|| block.take(2))
+}
+
+/// Registers for what hooks give that is to be converted.
+fn raw(bound: &Bound, block: &mut Block) -> Option<u32> {
     let converts = calls(bound).any(|call| call.conversion() != Convert::Same);
-    let mut pair = |wanted: bool| wanted.then(|| block.take(2));
-    (pair(returns), pair(converts))
+    converts.then(|| block.take(2))
 }
 
 /// An operand that is boxed, before it is.
@@ -743,9 +756,9 @@ impl OwnFrame<'_> {
 
     /// Makes the operands that are made at the start of the code.
     fn prepare(&self, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
-        for &(call, operand, to) in &self.prepared {
-            let operand = &self.own.bound.enter[call].operands[operand];
-            self.put_operand(operand, to, site, out)?;
+        for made in &self.prepared {
+            let operand = &self.own.bound.enter[made.call].operands[made.operand];
+            self.put_operand(operand, made.register, site, out)?;
         }
         Ok(())
     }
@@ -918,9 +931,10 @@ impl OwnFrame<'_> {
         // Where each operand is, as far as it is anywhere.
         let mut places = Vec::with_capacity(call.operands.len());
         for (i, operand) in call.operands.iter().enumerate() {
-            let prepared = (self.prepared.iter()).find(|p| (Some(p.0), p.1) == (site.call, i));
+            let is_it = |made: &&Prepared| Some(made.call) == site.call && made.operand == i;
+            let prepared = self.prepared.iter().find(is_it);
             places.push(match prepared {
-                Some(&(_, _, register)) => Some(register),
+                Some(prepared) => Some(prepared.register),
                 None if is_direct(operand) => {
                     let register = self.register(&operand.source, site);
                     Some(register.ok_or(Reason::Unsupported)?)

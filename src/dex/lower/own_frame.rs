@@ -18,6 +18,29 @@ pub struct Own<'s> {
     pub id: u32,
 }
 
+/// A box.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unbox {
+    pub ty: u32,
+    /// What gives its value (`intValue`).
+    pub method: u32,
+}
+
+/// An operand of an enter hook that is made at the start of the code.
+pub(super) struct Prepared {
+    /// Numbers of the call and of the operand.
+    pub call: usize,
+    pub operand: usize,
+    pub register: u32,
+}
+
+/// A value that another register keeps.
+pub(super) struct Saved {
+    pub width: Width,
+    pub to: u32,
+    pub from: u32,
+}
+
 /// New indices of what own hooks name.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -30,8 +53,8 @@ pub struct Names {
     pub texts: FxHashMap<Arc<str>, u32>,
     /// `valueOf` of the boxes of [`BOXED`].
     pub boxes: [u32; 8],
-    /// What gives the values of these boxes (`intValue`), and their types.
-    pub unboxes: [(u32, u32); 8],
+    /// What gives the values of these boxes.
+    pub unboxes: [Unbox; 8],
     /// Types by themselves.
     pub types: FxHashMap<Ty, u32>,
     /// `System.nanoTime()`.
@@ -70,8 +93,7 @@ impl Names {
         Some(self.boxes[place_of(prim)?])
     }
 
-    /// Type of a box, and the method that gives its value.
-    pub(crate) fn unbox_of(&self, prim: Prim) -> Option<(u32, u32)> {
+    pub(crate) fn unbox_of(&self, prim: Prim) -> Option<Unbox> {
         Some(self.unboxes[place_of(prim)?])
     }
 }
@@ -104,10 +126,9 @@ pub(super) struct OwnFrame<'s> {
     pub(super) result: Option<Width>,
     /// What leaves the method, in the handler.
     pub(super) exception: u32,
-    /// Operands of enter hooks that are made at the start of the code: call, operand, register.
-    pub(super) prepared: Vec<(usize, usize, u32)>,
-    /// What the start of the code keeps: to, from.
-    pub(super) saved: Vec<(Width, u32, u32)>,
+    pub(super) prepared: Vec<Prepared>,
+    /// What the start of the code keeps.
+    pub(super) saved: Vec<Saved>,
     /// Where the objects are that run a body.
     pub(super) proceeds: Vec<(&'s Proceed, u32)>,
 }

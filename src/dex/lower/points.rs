@@ -3,7 +3,7 @@
 //! The frame grows at its end, and the arguments are moved down to where they were. So no instruction names another register, and
 //! the registers at the end are free.
 
-use super::branches;
+use super::branches::{self, Stop};
 use super::insertions::Insertions;
 use super::lowering::{Lowering, Scratch};
 use super::registers::Scheme;
@@ -33,13 +33,13 @@ impl Lowering<'_, '_> {
         let prologue = insn::units(&scratch.sequences.prologue);
         let around = points.at.iter().flat_map(|(pc, one)| {
             [
-                (pc, Place::Prologue, insn::units(&one.behind)),
-                (pc, Place::Before, insn::units(&one.before)),
+                Stop::insert(pc, Place::Prologue, insn::units(&one.behind)),
+                Stop::insert(pc, Place::Before, insn::units(&one.before)),
             ]
         });
-        let fixed = std::iter::once((0, Place::Prologue, prologue))
+        let fixed = std::iter::once(Stop::insert(0, Place::Prologue, prologue))
             .chain(around)
-            .filter(|s| s.2 > 0);
+            .filter(|stop| stop.len > 0);
         let found = &mut scratch.found;
         branches::solve(
             &mut scratch.layout,

@@ -35,20 +35,30 @@ impl Scheme {
     #[inline]
     pub fn renumbered(self, register: u32) -> u32 {
         match self.shift() {
-            Some((first, by)) if register >= first => register.saturating_add(by),
+            Some(Shift { first, by }) if register >= first => register.saturating_add(by),
             _ => register,
         }
     }
 
-    /// From which register on the old code's become higher, and by how many.
+    /// Which registers of the old code become higher.
     #[inline]
-    pub fn shift(self) -> Option<(u32, u32)> {
+    pub fn shift(self) -> Option<Shift> {
         match self {
-            Scheme::Live { id, spare } => Some((id, 1 + u32::from(spare))),
-            Scheme::Block { first, by } => Some((first, by)),
+            Scheme::Live { id, spare } => Some(Shift {
+                first: id,
+                by: 1 + u32::from(spare),
+            }),
+            Scheme::Block { first, by } => Some(Shift { first, by }),
             Scheme::Dead | Scheme::Moved { .. } => None,
         }
     }
+}
+
+/// The registers from the first on become higher.
+#[derive(Clone, Copy)]
+pub struct Shift {
+    pub first: u32,
+    pub by: u32,
 }
 
 /// The highest register that four bits name.
@@ -167,12 +177,12 @@ static FIELDS: [u8; 256] = {
 
 /// Makes the registers from `first` on `by` higher in the instruction at `pc`, whose length was checked. All must fit.
 #[inline]
-pub fn renumber(code: &mut [u8], pc: u32, (first, by): (u32, u32)) {
+pub fn renumber(code: &mut [u8], pc: u32, Shift { first, by }: Shift) {
     let word = unit(code, pc);
     let by = by as u16;
     let fields = FIELDS[usize::from(word & 0xff)];
     if fields == ELSEWHERE {
-        return renumber_elsewhere(code, pc, (first, by));
+        return renumber_elsewhere(code, pc, first, by);
     }
     // Without a branch, which processors could not predict.
     let up = |register: u16, field: u8| {
@@ -188,7 +198,7 @@ pub fn renumber(code: &mut [u8], pc: u32, (first, by): (u32, u32)) {
     }
 }
 
-fn renumber_elsewhere(code: &mut [u8], pc: u32, (first, by): (u32, u16)) {
+fn renumber_elsewhere(code: &mut [u8], pc: u32, first: u32, by: u16) {
     let word = unit(code, pc);
     let up = |register: u16| register.wrapping_add(by * u16::from(u32::from(register) >= first));
     match OPS[usize::from(word & 0xff)].format {
@@ -325,7 +335,7 @@ pub fn put_indexed(out: &mut Vec<u8>, opcode: u8, register: u32, index: u32) {
 }
 
 /// Appends one that moves a field's value; four bits must name both registers.
-pub fn put_field(out: &mut Vec<u8>, opcode: u8, (value, object): (u32, u32), field: u32) {
+pub fn put_field(out: &mut Vec<u8>, opcode: u8, value: u32, object: u32, field: u32) {
     put_two(out, opcode, value, object);
     put(out, &[field as u16]);
 }
@@ -581,7 +591,7 @@ mod tests {
     fn registers_are_renumbered_in_every_format() {
         let renumbered = |units: &[u16]| {
             let mut bytes = code(units);
-            renumber(&mut bytes, 0, (2, 1));
+            renumber(&mut bytes, 0, Shift { first: 2, by: 1 });
             bytes
                 .chunks_exact(2)
                 .map(|u| u16::from_le_bytes([u[0], u[1]]))

@@ -3,7 +3,7 @@
 use super::lowering::{Lowering, Protected, Scratch, Sequences};
 use crate::aspect::advice::Advice;
 use crate::dex::analysis::monitors::Held;
-use crate::dex::format::code_item::{self, NO_CATCH_ALL};
+use crate::dex::format::code_item::{Catches, NO_CATCH_ALL, NO_LIST};
 use crate::dex::format::insn;
 use crate::error::Result;
 
@@ -33,10 +33,11 @@ impl Lowering<'_, '_> {
             goes_on,
             ..
         } = &scratch.sequences;
-        let outside = (
-            code_item::NO_LIST,
-            handler + handlers.len() as u32 * insn::units(code),
-        );
+        let behind_handlers = handler + handlers.len() as u32 * insn::units(code);
+        let outside = Catches {
+            list: NO_LIST,
+            catch_all: behind_handlers,
+        };
         // Where sections begin: in front of what is protected, or between.
         let mut begins = entries
             .iter()
@@ -53,20 +54,24 @@ impl Lowering<'_, '_> {
         };
         tries_out.clear();
         let mut open = None;
-        let mut add = |range: (u32, u32), handlers: (u32, u32)| {
-            let new = (range, handlers);
-            match joined(&mut open, new) {
-                Some((range, handlers)) => {
-                    let pc = |old| layout.target(old);
-                    tries_out.add(range, self.code, handlers, self.remap, pc)
-                }
-                None => Ok(()),
+        let mut add = |range: (u32, u32), catches: Catches| match joined(
+            &mut open,
+            NewTry { range, catches },
+        ) {
+            Some(NewTry { range, catches }) => {
+                let pc = |old| layout.target(old);
+                tries_out.add(range, self.code, catches, self.remap, pc)
             }
+            None => Ok(()),
         };
         for s in stretches.iter() {
+            let catches = Catches {
+                list: s.list,
+                catch_all: target(s.ours),
+            };
             if let Some(points) = self.method.points {
                 for range in points.protected(s, layout) {
-                    add(range, (s.list, target(s.ours)))?;
+                    add(range, catches)?;
                 }
                 continue;
             }
@@ -76,14 +81,17 @@ impl Lowering<'_, '_> {
                     add(begin, outside)?;
                 }
                 while begins.next_if(|b| b.1 <= range.1).is_some() {}
-                add(range, (s.list, target(s.ours)))?;
+                add(range, catches)?;
             }
         }
         for begin in begins {
             add(begin, outside)?;
         }
         for &(start, end) in exits.iter().filter(|_| !handlers.is_empty()) {
-            let inside = (code_item::NO_LIST, target(Some(0)));
+            let inside = Catches {
+                list: NO_LIST,
+                catch_all: target(Some(0)),
+            };
             let end = end.min(start.saturating_add(*protected_exit));
             if start == end {
                 continue;
@@ -100,30 +108,37 @@ impl Lowering<'_, '_> {
         }
         let inner =
             (0..handlers.len() as u32).map(|n| (handler + n * insn::units(code), &goes_on.handler));
-        for (at, calls) in inner.chain([(outside.1, &goes_on.outer)]) {
+        for (at, calls) in inner.chain([(behind_handlers, &goes_on.outer)]) {
             for call in calls {
                 let called = (at + call.called.0, at + call.called.1);
-                add(called, (code_item::NO_LIST, at + call.at))?;
+                let catches = Catches {
+                    list: NO_LIST,
+                    catch_all: at + call.at,
+                };
+                add(called, catches)?;
             }
         }
-        if let Some((range, handlers)) = open {
+        if let Some(NewTry { range, catches }) = open {
             let pc = |old| layout.target(old);
-            tries_out.add(range, self.code, handlers, self.remap, pc)?;
+            tries_out.add(range, self.code, catches, self.remap, pc)?;
         }
         Ok(())
     }
 }
 
-/// A part of the code, and the handlers of what it throws: a list of the method's own, and one of ours behind it.
-type Try = ((u32, u32), (u32, u32));
+/// A part of the code, and the handlers of what it throws.
+struct NewTry {
+    range: (u32, u32),
+    catches: Catches,
+}
 
 /// Joins a try to the one in front of it, where they meet and have the same handlers. Else it takes that one's place.
-fn joined(open: &mut Option<Try>, (range, handlers): Try) -> Option<Try> {
+fn joined(open: &mut Option<NewTry>, new: NewTry) -> Option<NewTry> {
     match open {
-        Some((last, same)) if last.1 == range.0 && *same == handlers => {
-            last.1 = range.1;
+        Some(last) if last.range.1 == new.range.0 && last.catches == new.catches => {
+            last.range.1 = new.range.1;
             None
         }
-        _ => open.replace((range, handlers)),
+        _ => open.replace(new),
     }
 }

@@ -127,15 +127,17 @@ impl Lowering<'_, '_> {
             let cover = &mut scratch.protected.cover;
             cover.instructions(&held, &ranges, self.units);
         } else if entries.is_some() {
-            let all = ranges.iter().map(|&(start, end)| (start, end, 0));
-            scratch.protected.cover.ranges.extend(all);
+            let cover = &mut scratch.protected.cover;
+            for &(start, end) in &ranges {
+                cover.without_locks(start, end);
+            }
         } else {
-            scratch.protected.cover.ranges.push((0, self.units, 0));
+            scratch.protected.cover.without_locks(0, self.units);
         }
         let (cover, throwing) = (&mut scratch.protected.cover, &scratch.found.throwing);
         let within = |pc: &u32| {
-            let i = cover.ranges.partition_point(|r| r.1 <= *pc);
-            cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
+            let i = cover.ranges.partition_point(|r| r.end <= *pc);
+            cover.ranges.get(i).is_some_and(|r| r.start <= *pc)
         };
         let covered = throwing.iter().copied().filter(within);
         let method = self.method;

@@ -8,7 +8,7 @@
 //! Hooks are those of the library, and those of the classes that a dex has beside it for ids of 16 bits.
 
 use crate::dex::format::code_item::Code;
-use crate::dex::format::file::File;
+use crate::dex::format::file::{File, MethodId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::near;
@@ -53,7 +53,7 @@ impl Hooks {
             methods: Vec::with_capacity(known.len()),
         };
         for id in known {
-            let (_, _, name) = file.method(id)?;
+            let MethodId { name, .. } = file.method(id)?;
             hooks.methods.push(match file.string(name)? {
                 b"enter" => Some(Hook::Enter),
                 b"exit" => Some(Hook::Exit),

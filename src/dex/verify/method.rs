@@ -8,7 +8,7 @@ use super::step::Step;
 use super::types::{Type, Universe};
 use crate::dex::format::class::{ClassDef, Members};
 use crate::dex::format::code_item::Code;
-use crate::dex::format::file::{File, NO_INDEX};
+use crate::dex::format::file::{File, MethodId, NO_INDEX, ProtoId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::{ENDS, op};
 use crate::error::{Error, Kind, Result};
@@ -82,7 +82,7 @@ impl<'a> Checker<'a> {
         access: u32,
         code: &Code<'_>,
     ) -> Result<()> {
-        let (_, proto, name) = self.file.method(id)?;
+        let MethodId { proto, name, .. } = self.file.method(id)?;
         self.file.descriptor(class.ty)?;
         let is_static = access & ACC_STATIC != 0;
         let is_constructor = !is_static && self.file.string(name)? == b"<init>";
@@ -96,7 +96,7 @@ impl<'a> Checker<'a> {
         frame.at.clear();
         frame.lines.clear();
         frame.work.clear();
-        let (_, returns, _) = self.file.proto(proto)?;
+        let ProtoId { returns, .. } = self.file.proto(proto)?;
         self.file.descriptor(returns)?;
         let hooks = std::mem::take(&mut self.hooks);
         let outcome = hooks.judge(code, is_constructor).and_then(|judge| {
@@ -293,7 +293,7 @@ impl<'a> Checker<'a> {
         is_constructor: bool,
         code: &Code<'_>,
     ) -> Result<()> {
-        let (_, _, parameters) = self.file.proto(proto)?;
+        let ProtoId { parameters, .. } = self.file.proto(proto)?;
         let line = &mut self.line.registers;
         line.clear();
         line.resize(code.locals() as usize, Type::UNDEFINED);

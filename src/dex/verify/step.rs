@@ -6,7 +6,7 @@ use super::hooks::Judge;
 use super::types::{Type, Universe};
 use crate::bytes::{Cursor, u16_at};
 use crate::dex::format::code_item::Code;
-use crate::dex::format::file::{File, NO_INDEX};
+use crate::dex::format::file::{File, MethodId, NO_INDEX, ProtoId};
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::{Format, op};
 use rustc_hash::FxHashMap;
@@ -165,7 +165,7 @@ impl Step<'_, '_> {
             }
             op::INVOKE_POLYMORPHIC | op::INVOKE_POLYMORPHIC_RANGE => {
                 let proto = u32::from(insn::unit(self.code.insns, insn.pc + 3));
-                let (class, _, _) = self.file.method(insn.index()).map_err(text)?;
+                let MethodId { class, .. } = self.file.method(insn.index()).map_err(text)?;
                 self.file.descriptor(class).map_err(text)?;
                 return self.call(insn, proto, Some(class));
             }
@@ -456,7 +456,7 @@ impl Step<'_, '_> {
     }
 
     fn invoke(&mut self, insn: Insn) -> Check {
-        let (class, proto, name) = self.file.method(insn.index()).map_err(text)?;
+        let MethodId { class, proto, name } = self.file.method(insn.index()).map_err(text)?;
         self.file.descriptor(class).map_err(text)?;
         let name = self.file.string(name).map_err(text)?;
         let plain = match insn.opcode {
@@ -525,7 +525,7 @@ impl Step<'_, '_> {
             }
         }
         self.arguments(insn, proto, u32::from(receives.is_some()))?;
-        let (_, returns, _) = self.file.proto(proto).map_err(text)?;
+        let ProtoId { returns, .. } = self.file.proto(proto).map_err(text)?;
         self.file.descriptor(returns).map_err(text)?;
         if self.universe.letter(returns) != b'V' {
             self.line.result = Some(self.universe.value(returns));
@@ -539,7 +539,7 @@ impl Step<'_, '_> {
         if insn.a > outs {
             return Err(format!("{} words are passed, {outs} are declared", insn.a));
         }
-        let (_, _, parameters) = self.file.proto(proto).map_err(text)?;
+        let ProtoId { parameters, .. } = self.file.proto(proto).map_err(text)?;
         let mut registers = insn::arguments(self.code.insns, insn).skip(passed as usize);
         let missing = || "too few arguments".to_string();
         for row in self.file.type_list(parameters).map_err(text)? {

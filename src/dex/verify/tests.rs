@@ -100,7 +100,7 @@ impl Patient {
         let index = {
             let dex = Dex::parse(&self.bytes).unwrap();
             let file = &dex.files[0];
-            let name = |id: &u32| file.string(file.method(*id).unwrap().2).unwrap();
+            let name = |id: &u32| file.string(file.method(*id).unwrap().name).unwrap();
             (0..file.methods.len() as u32).find(|id| name(id) == hook)
         };
         let call = u16::from(op::INVOKE_STATIC) | 1 << 12;

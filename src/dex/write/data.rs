@@ -405,7 +405,7 @@ fn before<'a>(
     let mut before = Vec::new();
     for field in statics {
         if new_index(&ids.remap.fields, field, class.data as usize)? < constant.field {
-            before.push(file.descriptor(file.field(field)?.1)?);
+            before.push(file.descriptor(file.field(field)?.ty)?);
         }
     }
     Ok(before)

@@ -3,7 +3,9 @@
 use crate::bytes::{Cursor, put_uleb32, u16_at, u32_at};
 use crate::dex::bodies::Bodies;
 use crate::dex::format::class::{Budget, ClassDef, Members};
-use crate::dex::format::file::{File, HEADER, HEADER_41, NO_INDEX, kind, string_data};
+use crate::dex::format::file::{
+    FieldId, File, HEADER, HEADER_41, MethodId, NO_INDEX, kind, string_data,
+};
 use crate::dex::format::remap::new_index;
 use crate::dex::ids::{Ids, Inserted, NewMembers, PlacedMethod};
 use crate::dex::write::data::{Bases, Data, put};
@@ -87,11 +89,11 @@ pub(crate) fn write(
 /// Appends the methods of a class data item: ascending, their code at offsets of the file.
 fn put_methods(methods: &[PlacedMethod], out: &mut Vec<u8>) {
     let mut last = 0;
-    for &(id, access, at) in methods {
-        for value in [id - last, access, at] {
+    for method in methods {
+        for value in [method.id - last, method.access, method.code] {
             put_uleb32(out, value);
         }
-        last = id;
+        last = method.id;
     }
 }
 
@@ -163,7 +165,7 @@ impl Strings {
             let (_, end) = string_data(file.bytes, at)?;
             budget.spend(at, end - at)?;
             strings.size += match &ids.changed {
-                Some((changed, text)) if *changed == i => new_string(text).len(),
+                Some(changed) if changed.index == i => new_string(&changed.text).len(),
                 _ => end - at,
             };
             strings.ends.push(end as u32);
@@ -197,8 +199,8 @@ impl Places {
             end: start,
         };
         places.add(kind::HEADER, 1, sources.header())?;
-        for (kind, count, row) in sources.tables() {
-            places.add(kind, count, count * row)?;
+        for IdTable { kind, rows, row } in sources.tables() {
+            places.add(kind, rows, rows * row)?;
         }
         for kind in sources.order() {
             if kind == kind::CLASS_DATA {
@@ -244,6 +246,14 @@ impl Places {
     }
 }
 
+/// A table of ids.
+struct IdTable {
+    kind: u16,
+    rows: usize,
+    /// Bytes of a row.
+    row: usize,
+}
+
 impl Sources<'_, '_> {
     fn header(&self) -> usize {
         match self.file.version {
@@ -252,18 +262,18 @@ impl Sources<'_, '_> {
         }
     }
 
-    /// The id tables: kind, rows, bytes a row.
-    fn tables(&self) -> [(u16, usize, usize); 8] {
+    fn tables(&self) -> [IdTable; 8] {
         let (file, ids) = (self.file, self.ids);
+        let table = |kind, rows, row| IdTable { kind, rows, row };
         [
-            (kind::STRING_ID, file.strings.len() + ids.strings.len(), 4),
-            (kind::TYPE_ID, file.types.len() + ids.types.len(), 4),
-            (kind::PROTO_ID, file.protos.len() + ids.protos.len(), 12),
-            (kind::FIELD_ID, file.fields.len() + ids.fields.len(), 8),
-            (kind::METHOD_ID, file.methods.len() + ids.methods.len(), 8),
-            (kind::CLASS_DEF, file.classes.len() + ids.classes.len(), 32),
-            (kind::CALL_SITE_ID, file.call_sites.len(), 4),
-            (kind::METHOD_HANDLE, file.method_handles.len(), 8),
+            table(kind::STRING_ID, file.strings.len() + ids.strings.len(), 4),
+            table(kind::TYPE_ID, file.types.len() + ids.types.len(), 4),
+            table(kind::PROTO_ID, file.protos.len() + ids.protos.len(), 12),
+            table(kind::FIELD_ID, file.fields.len() + ids.fields.len(), 8),
+            table(kind::METHOD_ID, file.methods.len() + ids.methods.len(), 8),
+            table(kind::CLASS_DEF, file.classes.len() + ids.classes.len(), 32),
+            table(kind::CALL_SITE_ID, file.call_sites.len(), 4),
+            table(kind::METHOD_HANDLE, file.method_handles.len(), 8),
         ]
     }
 
@@ -361,21 +371,24 @@ impl Sources<'_, '_> {
             while let Some(method) = members.next()? {
                 let id = new_index(&self.ids.remap.methods, method.id, members.start)?;
                 let at = *places.next().expect("bodies were gathered class by class");
-                let (access, at) = match changed.next_if(|changed| changed.0 == index) {
-                    Some(&(_, access, at)) => (access, at),
+                let (access, at) = match changed.next_if(|changed| changed.number == index) {
+                    Some(changed) => (changed.access, changed.code),
                     None => (method.access, at),
                 };
-                let at = match at {
+                let code = match at {
                     NO_INDEX => 0,
                     at => code + at,
                 };
-                methods[usize::from(index >= members.direct)].push((id, access, at));
+                methods[usize::from(index >= members.direct)].push(PlacedMethod {
+                    id,
+                    access,
+                    code,
+                });
                 index += 1;
             }
             if let Some(changes) = changes {
-                let added = changes.added.iter();
-                methods[0].extend(added.map(|&(id, access, at)| (id, access, code + at)));
-                methods[0].sort_by_key(|method| method.0);
+                methods[0].extend(changes.added.iter().map(|method| method.behind(code)));
+                methods[0].sort_by_key(|method| method.id);
             }
             for methods in &methods {
                 put_methods(methods, &mut self.class_data);
@@ -394,15 +407,14 @@ impl Sources<'_, '_> {
                 put_uleb32(&mut self.class_data, count as u32);
             }
             let mut last = 0;
-            for &(id, access) in &class.fields {
-                put_uleb32(&mut self.class_data, id - last);
-                put_uleb32(&mut self.class_data, access);
-                last = id;
+            for field in &class.fields {
+                put_uleb32(&mut self.class_data, field.id - last);
+                put_uleb32(&mut self.class_data, field.access);
+                last = field.id;
             }
             for methods in [&class.methods, &class.virtuals] {
-                let placed: Vec<PlacedMethod> = (methods.iter())
-                    .map(|&(id, access, at)| (id, access, code + at))
-                    .collect();
+                let placed: Vec<PlacedMethod> =
+                    methods.iter().map(|method| method.behind(code)).collect();
                 put_methods(&placed, &mut self.class_data);
             }
         }
@@ -563,12 +575,15 @@ impl Sources<'_, '_> {
             Ok(())
         })?;
         merge(file.fields, &ids.fields, |row| {
-            let (class, name, ty) = match row {
-                Row::Old(row) => (
-                    new_index(&remap.types, u32::from(u16_at(row, 0)), file.start)?,
-                    new_index(&remap.strings, u32_at(row, 4), file.start)?,
-                    new_index(&remap.types, u32::from(u16_at(row, 2)), file.start)?,
-                ),
+            let FieldId { class, ty, name } = match row {
+                Row::Old(row) => {
+                    let FieldId { class, ty, name } = FieldId::read(row);
+                    FieldId {
+                        class: new_index(&remap.types, class, file.start)?,
+                        ty: new_index(&remap.types, ty, file.start)?,
+                        name: new_index(&remap.strings, name, file.start)?,
+                    }
+                }
                 Row::New(&row, _) => row,
             };
             out.extend_from_slice(&(class as u16).to_le_bytes());
@@ -577,12 +592,15 @@ impl Sources<'_, '_> {
             Ok(())
         })?;
         merge(file.methods, &ids.methods, |row| {
-            let (class, proto, name) = match row {
-                Row::Old(row) => (
-                    new_index(&remap.types, u32::from(u16_at(row, 0)), file.start)?,
-                    new_index(&remap.protos, u32::from(u16_at(row, 2)), file.start)?,
-                    new_index(&remap.strings, u32_at(row, 4), file.start)?,
-                ),
+            let MethodId { class, proto, name } = match row {
+                Row::Old(row) => {
+                    let MethodId { class, proto, name } = MethodId::read(row);
+                    MethodId {
+                        class: new_index(&remap.types, class, file.start)?,
+                        proto: new_index(&remap.protos, proto, file.start)?,
+                        name: new_index(&remap.strings, name, file.start)?,
+                    }
+                }
                 Row::New(&row, _) => row,
             };
             out.extend_from_slice(&(class as u16).to_le_bytes());
@@ -684,9 +702,9 @@ impl Sources<'_, '_> {
                 Row::New(text, _) => (Some(text), 0..0),
                 Row::Old(row) => {
                     let (i, &end) = old.next().expect("one a string");
-                    let text = changed.filter(|(index, _)| *index == i);
+                    let text = changed.filter(|changed| changed.index == i);
                     let at = u32_at(row, 0) as usize;
-                    (text.map(|(_, text)| text), at..end as usize)
+                    (text.map(|changed| &changed.text), at..end as usize)
                 }
             };
             let place = match text {

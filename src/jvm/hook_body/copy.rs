@@ -169,10 +169,10 @@ impl Copying<'_, '_> {
                     piece.raw(&code[at + 3..end]);
                 }
             }
-        } else if let Some((kind, slot)) = insn::store(code, insn) {
-            piece.store(Kind::at(kind), self.slot(slot as u16));
-        } else if let Some((kind, slot)) = insn::load(code, insn) {
-            piece.load(Kind::at(kind), self.slot(slot as u16));
+        } else if let Some(local) = insn::store(code, insn) {
+            piece.store(Kind::at(local.kind), self.slot(local.slot as u16));
+        } else if let Some(local) = insn::load(code, insn) {
+            piece.load(Kind::at(local.kind), self.slot(local.slot as u16));
         } else if insn.opcode == op::IINC {
             // Variables have one byte: that is asked before.
             piece.raw(&[op::IINC, self.slot(code[at + 1].into()) as u8, code[at + 2]]);

@@ -246,12 +246,12 @@ impl<'f> Own<'f> {
 
     /// Whether hooks come behind the pair's exit hook.
     pub fn has_exit(&self) -> bool {
-        !self.bound.exits().1.is_empty()
+        !self.bound.exits().behind.is_empty()
     }
 
     /// What an exit hook throws reaches the program.
     pub fn exit_may_throw(&self) -> bool {
-        self.bound.exits().1.iter().any(may_throw)
+        self.bound.exits().behind.iter().any(may_throw)
     }
 
     /// What an enter hook throws reaches the program.
@@ -746,13 +746,13 @@ fn values(facts: &Facts<'_, '_>) -> Result<Vec<Value>> {
     let mut pc = 0;
     while (pc as usize) < facts.insns.len() {
         let insn = insn::at(facts.insns, pc)?;
-        if let Some((first, words)) = insn::written(facts.insns, insn)
-            && first < u32::from(slot)
+        if let Some(written) = insn::written(facts.insns, insn)
+            && written.start < u32::from(slot)
         {
             let is_early = facts.initialisation.is_some_and(|i| !i.is_initialised(pc));
             for value in &mut values {
                 let own = u32::from(value.slot);
-                if own < first + words && first < own + value.kind.words() {
+                if own < written.end && written.start < own + value.kind.words() {
                     value.overwritten |= !is_early;
                     value.overwritten_early |= is_early;
                 }

@@ -119,7 +119,8 @@ enum Ready<'i, 'a> {
 pub(crate) fn weave_assemblies<'a>(
     cx: &Context<'_>,
     ledger: &mut Ledger<'_>,
-    (cache, types): (Option<&Cache>, &[u8]),
+    cache: Option<&Cache>,
+    types: &[u8],
     key: Option<&'a StrongNameKey>,
     sources: &[Source<'_, 'a>],
 ) -> Result<Vec<Option<WovenAssembly<'a>>>> {
@@ -445,17 +446,14 @@ impl<'i, 'a> File<'i, 'a> {
         let image = self.source.image;
         let assembly = cil::Assembly::of(image, &self.pdb);
         let (woven, parts) = cil::weave_on(assembly, methods, key, &recorder, &run)?;
-        plan.leave_calls(woven.left_calls(), |ty, index| {
-            let (name, descriptor) = image.describe(ty, index)?;
-            Ok(name + &descriptor)
-        })?;
+        plan.leave_calls(woven.left_calls(), |ty, index| image.describe(ty, index))?;
         let mut records = Records::default();
         for part in parts {
             records.append(part);
         }
         records.add_values(values);
         records.add_roots(&roots);
-        records.add_switched(switched);
+        records.add_switched(&switched);
         let calls = match cx.explain {
             true => self.explain_calls(&plan)?,
             false => vec![],

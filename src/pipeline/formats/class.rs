@@ -4,7 +4,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::call::Call;
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::Visitor;
-use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::plan::{LeftCall, Plan, Planned};
 use crate::aspect::pointcut::{ArtifactMatcher, GENERATED};
 use crate::aspect::serial::may_have_default_number;
 use crate::aspect::woven::WovenType;
@@ -110,10 +110,7 @@ impl PlannedClass<'_> {
             seats,
         } = self;
         let woven = jvm::weave_seated(&class, &plan, &seats, scratch)?;
-        plan.leave_calls(&woven.calls_left, |_, index| {
-            let (name, descriptor) = class.describe(index)?;
-            Ok(name + &descriptor)
-        })?;
+        plan.leave_calls(&woven.calls_left, |_, index| class.describe(index))?;
         if plan.methods.is_empty() && woven.bytes.is_none() {
             if plan.skipped.is_empty() {
                 return Ok(None);
@@ -175,22 +172,19 @@ fn leave_unseen(
         Unseen::Library => cx.runtime,
     };
     let reason = Reason::LibraryUnseen;
-    let name = |_, index| {
-        let (name, descriptor) = class.describe(index)?;
-        Ok(name + &descriptor)
-    };
+    let describe = |_, index| class.describe(index);
     let embeds = |calls: &mut dyn Iterator<Item = &Call>| cx.own.is_some_and(|o| o.embeds(calls));
     let leaves = |plan: &Plan, planned: &Planned| {
         let bound = plan.bound(planned);
         all || bound.is_some_and(|bound| embeds(&mut bound.all()))
     };
-    plan.leave_methods(reason, leaves, name)?;
+    plan.leave_methods(reason, leaves, describe)?;
     let left = plan.calls.iter().filter(|call| {
         let redirect = &plan.redirects[call.redirect as usize];
         all || embeds(&mut redirect.calls())
     });
-    let left: Vec<_> = left.map(|&call| (call, reason)).collect();
-    plan.leave_calls(&left, name)
+    let left: Vec<_> = LeftCall::all(left.copied(), reason).collect();
+    plan.leave_calls(&left, describe)
 }
 
 /// Leaves what would name the class in a descriptor, where that means another class: its bytes are defined hidden.
@@ -201,10 +195,7 @@ fn leave_hidden(cx: &Context<'_>, class: &jvm::Class<'_>, plan: &mut Plan) -> Re
     }
     let own = Ty::class(&name);
     let reason = Reason::DefinedHidden;
-    let describe = |_, index| {
-        let (name, descriptor) = class.describe(index)?;
-        Ok(name + &descriptor)
-    };
+    let describe = |_, index| class.describe(index);
     let names = |call: &Call| {
         call.hook.parameters.contains(&own) || call.hook.links.iter().any(|link| link.owner == own)
     };
@@ -218,6 +209,6 @@ fn leave_hidden(cx: &Context<'_>, class: &jvm::Class<'_>, plan: &mut Plan) -> Re
         let callee = &redirect.callee;
         callee.result == own || callee.taken().contains(&own) || redirect.calls().any(names)
     });
-    let left: Vec<_> = left.map(|&call| (call, reason)).collect();
+    let left: Vec<_> = LeftCall::all(left.copied(), reason).collect();
     plan.leave_calls(&left, describe)
 }

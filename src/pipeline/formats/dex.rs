@@ -1,7 +1,7 @@
 //! Dex files: those of an apk, or one alone.
 
 use crate::aspect::advice::Advice;
-use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::joinpoint::{Method, MethodNames, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::aspect::serial::may_have_default_number;
@@ -148,7 +148,7 @@ impl<'f> PlannedDex<'f> {
         let mut scratch = dex::Scratch::default();
         let types_before = plan.types();
         let callers = Callers::of(&dex, &plan)?;
-        let redirected = redirect(&dex, &mut plan, &callers, (&mut scratch, &run))?;
+        let redirected = redirect(&dex, &mut plan, &callers, &mut scratch, &run)?;
         let with_calls = redirected.as_deref().map(dex::Dex::parse).transpose()?;
         let woven = dex::weave(
             with_calls.as_ref().unwrap_or(&dex),
@@ -204,16 +204,14 @@ fn redirect(
     dex: &dex::Dex<'_>,
     plan: &mut Plan,
     names: &Callers,
-    (scratch, run): (&mut dex::Scratch, dex::Run<'_>),
+    scratch: &mut dex::Scratch,
+    run: dex::Run<'_>,
 ) -> Result<Option<Vec<u8>>> {
     if plan.calls.is_empty() {
         return Ok(None);
     }
     let made = dex::redirect(dex, plan, scratch, run)?;
-    plan.leave_calls(&made.left, |ty, index| {
-        let [_, name, descriptor] = names.find(ty, index).unwrap_or_default();
-        Ok(name + &descriptor)
-    })?;
+    plan.leave_calls(&made.left, |ty, index| Ok(names.find(ty, index)?.into()))?;
     // Methods that are not recorded need ids as well.
     let mut next = plan
         .methods
@@ -249,7 +247,7 @@ fn redirect(
 struct Callers {
     /// Each method once, as if it were planned.
     methods: Vec<Planned>,
-    names: Vec<[String; 3]>,
+    names: Vec<MethodNames>,
 }
 
 impl Callers {
@@ -271,42 +269,41 @@ impl Callers {
         Ok(Callers { methods, names })
     }
 
-    /// Type, name and descriptor.
-    fn find(&self, ty: u32, index: u32) -> Option<[String; 3]> {
+    fn find(&self, ty: u32, index: u32) -> Result<MethodNames> {
         let place = (self.methods).binary_search_by_key(&(ty, index), |p| (p.ty, p.index));
-        self.names.get(place.ok()?).cloned()
+        let names = place.ok().and_then(|place| self.names.get(place));
+        (names.cloned())
+            .ok_or_else(|| Error::usage("a call is planned in no method of the dex file"))
     }
 
     /// Adds the redirected calls to the results of the types.
     fn add_calls(&self, types: &mut Vec<Touched>, plan: &Plan) -> Result<()> {
         for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
             let ty = calls[0].ty;
-            let describe = |index| {
-                let [_, name, descriptor] = self.find(ty, index).unwrap_or_default();
-                Ok((name, descriptor))
-            };
+            let describe = |index| Ok(self.find(ty, index)?.into());
             let place = types.binary_search_by_key(&ty, |ty| ty.woven.ty);
-            let place = place.unwrap_or_else(|place| {
-                let [name, ..] = self.find(ty, calls[0].index).unwrap_or_default();
-                types.insert(
-                    place,
-                    Touched::new(WovenType::new(ty, &name, "", 0), vec![]),
-                );
-                place
-            });
+            let place = match place {
+                Ok(place) => place,
+                Err(place) => {
+                    let name = self.find(ty, calls[0].index)?.ty;
+                    let woven = WovenType::new(ty, &name, "", 0);
+                    types.insert(place, Touched::new(woven, vec![]));
+                    place
+                }
+            };
             types[place].calls = touched_calls(calls, plan, describe)?;
         }
         Ok(())
     }
 }
 
-/// The type, name and descriptor of each planned method, in their order.
-fn describe(dex: &dex::Dex<'_>, planned: &[Planned]) -> Result<Vec<[String; 3]>> {
+/// The names of each planned method, in their order.
+fn describe(dex: &dex::Dex<'_>, planned: &[Planned]) -> Result<Vec<MethodNames>> {
     struct Names<'p> {
         planned: &'p [Planned],
         types: u32,
         ty: String,
-        names: Vec<[String; 3]>,
+        names: Vec<MethodNames>,
     }
     impl Visitor for Names<'_> {
         fn enter_type(&mut self, ty: &Type<'_>) -> bool {
@@ -317,8 +314,11 @@ fn describe(dex: &dex::Dex<'_>, planned: &[Planned]) -> Result<Vec<[String; 3]>>
         fn method(&mut self, index: u32, method: &Method<'_>) {
             let next = self.planned.get(self.names.len());
             if next.is_some_and(|p| p.ty + 1 == self.types && p.index == index) {
-                let [name, descriptor] = [method.name, method.descriptor].map(str::to_owned);
-                self.names.push([self.ty.clone(), name, descriptor]);
+                self.names.push(MethodNames {
+                    ty: self.ty.clone(),
+                    name: method.name.to_owned(),
+                    descriptor: method.descriptor.to_owned(),
+                });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What to weave in an artifact, or in a part of it.
 
-use crate::aspect::bind::binder::Binder;
+use crate::aspect::bind::binder::{Binder, Home};
 use crate::aspect::bind::call::Hook;
 use crate::aspect::bind::ty::Target;
 use crate::aspect::joinpoint::Visitor;
@@ -49,8 +49,10 @@ pub(crate) fn plan(
                     Code::Assembly => Target::DotNet,
                 },
             },
-            artifact: matcher.artifact(),
-            adapters: scanned.adapters,
+            home: Home {
+                artifact: matcher.artifact(),
+                adapters: scanned.adapters,
+            },
         });
     }
     scan(&mut planner)?;

@@ -46,8 +46,8 @@ pub(crate) fn weave_assembly(
         pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
     };
     let types = job.types(cx.hierarchy, cx.own);
-    let cache = (job.cache.as_ref(), types.as_slice());
-    let mut woven = weave_assemblies(cx, ledger, cache, job.key.as_ref(), &[source])?;
+    let (cache, key) = (job.cache.as_ref(), job.key.as_ref());
+    let mut woven = weave_assemblies(cx, ledger, cache, &types, key, &[source])?;
     let Some(output) = &job.output else {
         return Ok(vec![]);
     };

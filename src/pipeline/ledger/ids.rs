@@ -11,6 +11,7 @@
 //! The methods of a dex file have one base, that of the file: their ids lie so close together that code can tell them
 //! apart by 16 bits. Where one is taken, all move.
 
+use crate::aspect::joinpoint::{Described, MethodNames};
 use crate::aspect::plan::Planned;
 use crate::error::Result;
 use crate::symbols::Symbols;
@@ -42,10 +43,11 @@ impl KnownIds {
     }
 
     /// Whether no earlier weave gave the id to another method.
-    fn allows(&self, id: u32, ty: &str, name: &str, descriptor: &str) -> bool {
-        self.known
-            .get(id)
-            .is_none_or(|s| (&*s.type_name, &*s.method, &*s.descriptor) == (ty, name, descriptor))
+    fn allows(&self, id: u32, method: &MethodNames<&str>) -> bool {
+        self.known.get(id).is_none_or(|known| {
+            let (ty, name) = (&*known.type_name, &*known.method);
+            (ty, name, &*known.descriptor) == (method.ty, method.name, method.descriptor)
+        })
     }
 }
 
@@ -123,6 +125,13 @@ fn call_key(identity: &str) -> CallKey {
     let digest = Sha256::digest(identity);
     let word = |n: usize| std::array::from_fn(|i| digest[4 * n + i]);
     std::array::from_fn(|n| u32::from_le_bytes(word(n)))
+}
+
+/// A method that takes an id.
+pub(crate) struct Claimed<'m> {
+    /// The one of the first attempt.
+    pub(crate) id: u32,
+    pub(crate) names: MethodNames<&'m str>,
 }
 
 /// The ids given so far.
@@ -222,14 +231,14 @@ impl TakenIds {
         known: &KnownIds,
         methods: &mut [Planned],
         name: impl FnOnce() -> Result<String>,
-        describe: impl Fn(u32) -> Result<(String, String)>,
+        describe: impl Fn(u32) -> Result<Described>,
     ) -> Result<()> {
         if self.claim_first(known, methods) {
             return Ok(());
         }
         let ty = &*name()?;
         // Only maps of earlier weaves know names.
-        let described: Vec<(String, String)> = match known.known.is_empty() {
+        let described: Vec<Described> = match known.known.is_empty() {
             true => vec![],
             false => (methods.iter())
                 .map(|m| describe(m.index))
@@ -240,8 +249,12 @@ impl TakenIds {
         let attempt = self.claim_from(known, first, base_of, || {
             methods.iter().enumerate().map(|(i, m)| {
                 let described = described.get(i);
-                let (name, descriptor) = described.map_or(("", ""), |(n, d)| (n, d));
-                (m.id, ty, name, descriptor)
+                let names = MethodNames {
+                    ty,
+                    name: described.map_or("", |d| &d.name),
+                    descriptor: described.map_or("", |d| &d.descriptor),
+                };
+                Claimed { id: m.id, names }
             })
         });
         if attempt > 0 {
@@ -269,13 +282,12 @@ impl TakenIds {
         is_free
     }
 
-    /// The id of a recorded call, the same for all of which symbols say the same (`identity`). `name` is type, method and
-    /// descriptor of what is called.
+    /// The id of a recorded call, the same for all of which symbols say the same (`identity`). `callee` is what is called.
     pub(crate) fn claim_call(
         &mut self,
         known: &KnownIds,
         identity: &str,
-        [ty, name, descriptor]: [&str; 3],
+        callee: MethodNames<&str>,
     ) -> u32 {
         let call = call_key(identity);
         if !self.calls.contains_key(&call) {
@@ -283,7 +295,10 @@ impl TakenIds {
             let first = base_of(0);
             let journal = self.journal.take();
             let attempt = self.claim_behind(known, base_of, || {
-                std::iter::once((first, ty, name, descriptor))
+                std::iter::once(Claimed {
+                    id: first,
+                    names: callee,
+                })
             });
             self.journal = journal;
             (self.calls).insert(call, (0..=attempt).map(base_of).collect());
@@ -301,7 +316,7 @@ impl TakenIds {
         self.taken.blocks.reserve(ids / 8);
     }
 
-    /// Takes the ids of methods (id of the first attempt, type, name, descriptor) that lie behind the bases that `base_of`
+    /// Takes the ids of methods that lie behind the bases that `base_of`
     /// makes of an attempt's number. Returns the attempt whose ids they are.
     pub(crate) fn claim_behind<'m, M>(
         &mut self,
@@ -310,7 +325,7 @@ impl TakenIds {
         methods: impl Fn() -> M,
     ) -> u32
     where
-        M: Iterator<Item = (u32, &'m str, &'m str, &'m str)>,
+        M: Iterator<Item = Claimed<'m>>,
     {
         self.claim_from(known, base_of(0), base_of, methods)
     }
@@ -324,7 +339,7 @@ impl TakenIds {
         methods: impl Fn() -> M,
     ) -> u32
     where
-        M: Iterator<Item = (u32, &'m str, &'m str, &'m str)>,
+        M: Iterator<Item = Claimed<'m>>,
     {
         if methods().next().is_none() {
             return 0;
@@ -335,12 +350,12 @@ impl TakenIds {
                 0 => 0,
                 _ => base_of(attempt).wrapping_sub(first),
             };
-            let free = methods().all(|(id, ty, name, descriptor)| {
-                let id = id.wrapping_add(shift);
-                id != 0 && !self.taken.contains(id) && known.allows(id, ty, name, descriptor)
+            let free = methods().all(|method| {
+                let id = method.id.wrapping_add(shift);
+                id != 0 && !self.taken.contains(id) && known.allows(id, &method.names)
             });
             if free {
-                methods().for_each(|(id, ..)| self.taken.insert(id.wrapping_add(shift)));
+                methods().for_each(|method| self.taken.insert(method.id.wrapping_add(shift)));
                 if attempt > 0 {
                     self.next.insert(first, attempt + 1);
                 }
@@ -349,7 +364,7 @@ impl TakenIds {
                     let bases = (0..=attempt).map(|n| if n == 0 { first } else { base_of(n) });
                     journal.push(Claim::Taken {
                         bases: bases.collect(),
-                        ids: methods().map(|(id, ..)| id).collect(),
+                        ids: methods().map(|method| method.id).collect(),
                     });
                 }
                 return attempt;
@@ -379,12 +394,21 @@ mod tests {
         KnownIds::new(weak, s)
     }
 
+    fn claimed<'m>(id: u32, ty: &'m str, name: &'m str) -> Claimed<'m> {
+        let names = MethodNames {
+            ty,
+            name,
+            descriptor: "()V",
+        };
+        Claimed { id, names }
+    }
+
     /// Claims ids for methods of these indices.
     fn claim(taken: &mut TakenIds, known: &KnownIds, ty: &str, indices: &[(u32, &str)]) -> u32 {
         let base = weak(ty, 0);
         let base_of = |attempt| weak(ty, attempt);
         taken.claim_behind(known, base_of, || {
-            indices.iter().map(|&(i, name)| (base + i, ty, name, "()V"))
+            (indices.iter()).map(|&(i, name)| claimed(base + i, ty, name))
         })
     }
 
@@ -443,7 +467,12 @@ mod tests {
             advice: crate::aspect::advice::Advice::ALL,
             bound: None,
         };
-        let describe = |index: u32| Ok((["a", "b"][index as usize].to_owned(), "()V".to_owned()));
+        let describe = |index: u32| {
+            Ok(Described {
+                name: ["a", "b"][index as usize].to_owned(),
+                descriptor: "()V".to_owned(),
+            })
+        };
         let ids = |known: &KnownIds, taken: &mut TakenIds| {
             let mut methods = [planned(0), planned(1)];
             let claimed = taken.claim_planned(known, &mut methods, || Ok("A".to_owned()), describe);
@@ -473,7 +502,7 @@ mod tests {
     fn all_types_behind_one_base_move_together() {
         let none = KnownIds::new(weak, Symbols::default());
         let base_of = |attempt| 500 + attempt * 10;
-        let methods = || [(500, "A", "a", "()V"), (503, "B", "b", "()V")].into_iter();
+        let methods = || [claimed(500, "A", "a"), claimed(503, "B", "b")].into_iter();
         let mut taken = TakenIds::default();
         assert_eq!(taken.claim_behind(&none, base_of, methods), 0);
         assert_eq!(taken.claim_behind(&none, base_of, methods), 1);
@@ -528,7 +557,7 @@ mod tests {
     #[test]
     fn calls_of_which_the_same_is_said_share_an_id() {
         let none = KnownIds::new(weak, Symbols::default());
-        let name = ["A", "a", "()V"];
+        let name = claimed(0, "A", "a").names;
         let mut taken = TakenIds::default();
         claim(&mut taken, &none, "B", &[(200, "b")]);
         assert_eq!(taken.claim_call(&none, "one", name), 310, "300 is B.b's");

@@ -5,10 +5,11 @@ pub(crate) mod records;
 pub(crate) mod touched;
 
 use crate::aspect::advice::Advice;
+use crate::aspect::joinpoint::{Described, MethodNames};
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::Matched;
 use crate::error::{Error, Result};
-use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
+use crate::pipeline::ledger::ids::{Claim, Claimed, KnownIds, TakenIds};
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::Touched;
 use crate::pipeline::outcome::{
@@ -145,7 +146,7 @@ impl<'j> Ledger<'j> {
         &mut self,
         plan: &mut Plan,
         name: impl Fn(u32) -> Result<String>,
-        describe: impl Fn(u32, u32) -> Result<(String, String)>,
+        describe: impl Fn(u32, u32) -> Result<Described>,
     ) -> Result<()> {
         self.matched.add(&plan.matched);
         for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
@@ -165,8 +166,8 @@ impl<'j> Ledger<'j> {
     fn claim_calls(&mut self, plan: &mut Plan) {
         let ids = plan.redirects.iter().map(|redirect| {
             let (recorded, identity) = (redirect.recorded()?, redirect.identity()?);
-            let name = recorded.name.each_ref().map(|text| &**text);
-            Some(self.taken.claim_call(self.known, &identity, name))
+            let callee = recorded.callee.as_deref();
+            Some(self.taken.claim_call(self.known, &identity, callee))
         });
         plan.call_ids = ids.map(Option::unwrap_or_default).collect();
     }
@@ -177,20 +178,18 @@ impl<'j> Ledger<'j> {
         &mut self,
         plan: &mut Plan,
         base_of: impl Fn(u32) -> u32,
-        describe: impl FnOnce(&[Planned]) -> Result<Vec<[String; 3]>>,
+        describe: impl FnOnce(&[Planned]) -> Result<Vec<MethodNames>>,
     ) -> Result<()> {
         self.matched.add(&plan.matched);
         let described = match self.known.is_empty() {
             true => vec![],
             false => describe(&plan.methods)?,
         };
-        let described = described
-            .iter()
-            .map(|names| names.each_ref().map(|name| &**name));
-        let described = described.chain(std::iter::repeat([""; 3]));
+        let described = described.iter().map(MethodNames::as_deref);
+        let described = described.chain(std::iter::repeat(MethodNames::default()));
         let attempt = self.taken.claim_behind(self.known, &base_of, || {
             let methods = plan.methods.iter().zip(described.clone());
-            methods.map(|(m, [ty, name, descriptor])| (m.id, ty, name, descriptor))
+            methods.map(|(m, names)| Claimed { id: m.id, names })
         });
         if attempt > 0 {
             let shift = base_of(attempt).wrapping_sub(base_of(0));
@@ -216,8 +215,8 @@ impl<'j> Ledger<'j> {
             for root in &touched.roots {
                 records::add_root(&mut self.unit, root);
             }
-            for (id, switches) in &touched.switched {
-                self.unit.switched(*id, switches);
+            for switched in &touched.switched {
+                self.unit.switched(switched.id, &switched.switches);
             }
             self.outcome.methods += touched.woven.methods().len() as u64;
         }
@@ -295,17 +294,20 @@ impl<'j> Ledger<'j> {
                     })
                     .collect(),
                 calls: (touched.calls.iter())
-                    .map(|call| RedirectedCall {
-                        method: call.method.clone(),
-                        does: call.redirect.shown_site().0,
-                        callee: call.redirect.shown_site().1,
-                        times: call.times,
-                        at_point: call.redirect.placed().is_some(),
-                        recorded: call.redirect.recorded().map(|recorded| RecordedCall {
-                            id: call.id,
-                            advice: recorded.advice.without(Advice::ROOT),
-                        }),
-                        hooks: call.redirect.shown(),
+                    .map(|call| {
+                        let site = call.redirect.shown_site();
+                        RedirectedCall {
+                            method: call.method.clone(),
+                            does: site.does,
+                            callee: site.what,
+                            times: call.times,
+                            at_point: call.redirect.placed().is_some(),
+                            recorded: call.redirect.recorded().map(|recorded| RecordedCall {
+                                id: call.id,
+                                advice: recorded.advice.without(Advice::ROOT),
+                            }),
+                            hooks: call.redirect.shown(),
+                        }
                     })
                     .collect(),
                 left: touched

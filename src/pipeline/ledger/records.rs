@@ -3,10 +3,9 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::{Plan, Redirected, RootId};
+use crate::aspect::plan::{Plan, Redirected, RootId, SwitchedId};
 use crate::aspect::woven::WovenType;
 use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete};
-use crate::switches::Switches;
 use crate::symbols::Writer;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -97,9 +96,9 @@ impl Records {
     }
 
     /// Adds which methods can be switched.
-    pub(crate) fn add_switched(&mut self, ids: Vec<(u32, Switches)>) {
-        for (id, switches) in ids {
-            self.symbols.switched(id, &switches);
+    pub(crate) fn add_switched(&mut self, ids: &[SwitchedId]) {
+        for switched in ids {
+            self.symbols.switched(switched.id, &switched.switches);
         }
     }
 
@@ -154,21 +153,22 @@ pub(crate) fn add_call(symbols: &mut Writer, id: u32, redirect: &Redirect) {
     let Some(recorded) = redirect.recorded() else {
         return;
     };
-    let [ty, method, descriptor] = &recorded.name;
-    symbols.ty(ty, "");
-    symbols.method(id, method, descriptor, 0);
+    let callee = recorded.callee.as_deref();
+    symbols.ty(callee.ty, "");
+    symbols.method(id, callee.name, callee.descriptor, 0);
     if let Some(bound) = redirect.bound().filter(|bound| !bound.values.is_empty()) {
         symbols.values(id, &bound.values);
     }
     if recorded.advice.has(Advice::ROOT) {
-        add_root(symbols, &(id, recorded.span.clone()));
+        let span = recorded.span.clone();
+        add_root(symbols, &RootId { id, span });
     }
 }
 
 /// Adds that calls of a method begin a trace, and what a rule says of them as spans.
-pub(crate) fn add_root(symbols: &mut Writer, (id, span): &RootId) {
-    symbols.root(*id);
-    if let Some(rule) = span {
-        symbols.span(*id, rule);
+pub(crate) fn add_root(symbols: &mut Writer, root: &RootId) {
+    symbols.root(root.id);
+    if let Some(rule) = &root.span {
+        symbols.span(root.id, rule);
     }
 }

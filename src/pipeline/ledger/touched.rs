@@ -3,10 +3,10 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::{Plan, Planned, Redirected, RootId, Skipped};
+use crate::aspect::joinpoint::Described;
+use crate::aspect::plan::{Plan, Planned, Redirected, RootId, Skipped, SwitchedId};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
-use crate::switches::Switches;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Touched {
     /// The woven methods whose calls begin a trace.
     pub(crate) roots: Vec<RootId>,
     /// The woven methods that can be switched, and by which aspects.
-    pub(crate) switched: Vec<(u32, Switches)>,
+    pub(crate) switched: Vec<SwitchedId>,
     /// What its methods call instead of others.
     pub(crate) calls: Vec<TouchedCall>,
     /// Why each woven method has what hooks; only when explaining.
@@ -44,16 +44,15 @@ pub(crate) struct TouchedCall {
 pub(crate) fn touched_calls(
     calls: &[Redirected],
     plan: &Plan,
-    describe: impl Fn(u32) -> Result<(String, String)>,
+    describe: impl Fn(u32) -> Result<Described>,
 ) -> Result<Vec<TouchedCall>> {
     let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for call in calls {
         *counts.entry((call.index, call.redirect)).or_default() += 1;
     }
     let told = counts.into_iter().map(|((index, redirect), times)| {
-        let (name, descriptor) = describe(index)?;
         Ok(TouchedCall {
-            method: format!("{name}{descriptor}"),
+            method: describe(index)?.to_string(),
             redirect: Arc::clone(&plan.redirects[redirect as usize]),
             id: plan.call_id(redirect),
             times,
@@ -95,7 +94,7 @@ impl Touched {
     pub(crate) fn note_roots(&mut self, ids: &[RootId]) {
         if !ids.is_empty() {
             let roots = self.woven.methods().filter_map(|method| {
-                let found = ids.binary_search_by_key(&method.id, |(id, _)| *id);
+                let found = ids.binary_search_by_key(&method.id, |root| root.id);
                 Some(ids[found.ok()?].clone())
             });
             self.roots = roots.collect();
@@ -103,10 +102,10 @@ impl Touched {
     }
 
     /// Notes which of its woven methods can be switched; the ids ascend.
-    pub(crate) fn note_switched(&mut self, ids: &[(u32, Switches)]) {
+    pub(crate) fn note_switched(&mut self, ids: &[SwitchedId]) {
         if !ids.is_empty() {
             let switched = self.woven.methods().filter_map(|method| {
-                let found = ids.binary_search_by_key(&method.id, |(id, _)| *id);
+                let found = ids.binary_search_by_key(&method.id, |switched| switched.id);
                 Some(ids[found.ok()?].clone())
             });
             self.switched = switched.collect();
@@ -117,7 +116,7 @@ impl Touched {
     pub(crate) fn note_calls(
         &mut self,
         plan: &Plan,
-        describe: impl Fn(u32) -> Result<(String, String)>,
+        describe: impl Fn(u32) -> Result<Described>,
     ) -> Result<()> {
         self.calls = touched_calls(&plan.calls, plan, describe)?;
         Ok(())
@@ -159,7 +158,7 @@ impl Touched {
                 },
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
                 root: same.is_some_and(|p| {
-                    (roots.binary_search_by_key(&(p.ty, p.index), |root| root.place)).is_ok()
+                    (roots.binary_search_by_key(&p.place(), |root| root.place)).is_ok()
                 }),
                 hooks: hooks.unwrap_or_default(),
             }

@@ -3,6 +3,7 @@
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
 use crate::printable::{escaped_json, printable};
+use crate::trace::call::Described;
 use crate::trace::metrics::Series;
 use crate::trace::values;
 use serde_json::{Value, json};
@@ -145,7 +146,7 @@ impl Sink for Chrome<'_> {
         if end.outcome != "exit" {
             args.insert("outcome".to_owned(), json!(end.outcome));
         }
-        if let Some((type_name, message)) = end.exception {
+        if let Some(Described { type_name, message }) = end.exception {
             args.insert("exception.type".to_owned(), json!(printable(type_name)));
             args.insert("exception.message".to_owned(), json!(message));
         }

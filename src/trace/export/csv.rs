@@ -1,8 +1,9 @@
 //! Comma-separated values (RFC 4180): a row a call, columns as in `parquet`.
 
-use super::table::{self, Context, Row};
+use super::table::{self, Context, Names, Row};
 use super::{End, Logical, Named, Process, Sink, Span, Thread, Unrecorded};
 use crate::printable::{escaped_json, printable_lines};
+use crate::trace::call::Described;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -57,8 +58,18 @@ impl<'a> Csv<'a> {
     fn row(&mut self, row: &Row, method: &Named) -> io::Result<()> {
         let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
         let c = &self.context;
-        let (type_name, name, descriptor, artifact, source, line) = table::names(method);
-        let (exception, message) = row.exception.unwrap_or_default();
+        let Names {
+            type_name,
+            name,
+            descriptor,
+            artifact,
+            source,
+            line,
+        } = table::names(method);
+        let Described {
+            type_name: exception,
+            message,
+        } = row.exception.unwrap_or_default();
         let [trace, command, thread_name] =
             [&c.trace, &c.command, &c.thread_name].map(|text| harmless(text));
         let [

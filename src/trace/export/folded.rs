@@ -16,13 +16,29 @@ pub struct Folded<'a> {
     by_name: FxHashMap<String, u32>,
     /// Of each method of the process, its name.
     of_method: Vec<u32>,
-    /// Each stack: the one around it, the name of its innermost call, its number.
-    stacks: Vec<(u32, u32, u64)>,
+    stacks: Vec<Stack>,
     /// Of stacks with sampled calls right below, the time of calls for which those stand.
     of_others: FxHashMap<u32, u64>,
+    /// By the stack around and the name.
     children: FxHashMap<(u32, u32), u32>,
-    /// The stack at hand and those around it, and how many calls each stands for.
-    open: Vec<(u32, u32)>,
+    /// The stack at hand and those around it.
+    open: Vec<OpenStack>,
+}
+
+/// A stack of calls.
+struct Stack {
+    /// The one around it.
+    around: u32,
+    /// The name of its innermost call.
+    name: u32,
+    number: u64,
+}
+
+/// A stack at hand.
+struct OpenStack {
+    stack: u32,
+    /// How many calls it stands for.
+    weight: u32,
 }
 
 /// The stack without calls.
@@ -73,40 +89,46 @@ impl Sink for Folded<'_> {
     }
 
     fn open(&mut self, span: &Span, _: &Named) -> io::Result<()> {
-        let around = self.open.last().map_or(ROOT, |&(stack, _)| stack);
-        let key = (around, self.of_method[span.method]);
+        let around = self.open.last().map_or(ROOT, |open| open.stack);
+        let name = self.of_method[span.method];
         let next = self.stacks.len() as u32;
-        let stack = match self.children.get(&key) {
+        let stack = match self.children.get(&(around, name)) {
             Some(&stack) => stack,
             None if self.open.len() < MAX_DEPTH as usize && self.stacks.len() < MAX_STACKS => {
-                self.stacks.push((key.0, key.1, 0));
-                self.children.insert(key, next);
+                self.stacks.push(Stack {
+                    around,
+                    name,
+                    number: 0,
+                });
+                self.children.insert((around, name), next);
                 next
             }
             None => around,
         };
-        self.open.push((stack, span.weight));
+        let weight = span.weight;
+        self.open.push(OpenStack { stack, weight });
         Ok(())
     }
 
     fn close(&mut self, span: &Span, end: &End, _: &Named) -> io::Result<()> {
         let weight = u64::from(span.weight);
-        if let Some((stack, _)) = self.open.pop()
-            && let Some((_, _, number)) = self.stacks.get_mut(stack as usize)
+        if let Some(open) = self.open.pop()
+            && let Some(stack) = self.stacks.get_mut(open.stack as usize)
         {
             let more = match self.weight {
                 Weight::Own => end.own.saturating_mul(weight),
                 Weight::Calls => weight,
             };
-            *number = number.saturating_add(more);
+            stack.number = stack.number.saturating_add(more);
         }
         // The time of calls for which this one stands is in its caller's own.
         if span.weight > 1
             && self.weight == Weight::Own
-            && let Some(&(around, of_caller)) = self.open.last()
-            && span.weight > of_caller
+            && let Some(caller) = self.open.last()
+            && span.weight > caller.weight
         {
-            let others = u64::from(span.weight - of_caller);
+            let around = caller.stack;
+            let others = u64::from(span.weight - caller.weight);
             let time = (end.time - span.start).saturating_mul(others);
             let known = self.of_others.entry(around).or_default();
             *known = known.saturating_add(time);
@@ -120,17 +142,18 @@ impl Sink for Folded<'_> {
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         let mut frames = Vec::new();
-        for (at, &(mut around, name, number)) in (0u32..).zip(&self.stacks) {
+        for (at, stack) in (0u32..).zip(&self.stacks) {
             let of_others = self.of_others.get(&at).copied().unwrap_or(0);
-            let number = number.saturating_sub(of_others);
+            let number = stack.number.saturating_sub(of_others);
             if number == 0 {
                 continue;
             }
             frames.clear();
-            frames.push(name);
-            while let Some(&(next, name, _)) = self.stacks.get(around as usize) {
-                frames.push(name);
-                around = next;
+            frames.push(stack.name);
+            let mut around = stack.around;
+            while let Some(stack) = self.stacks.get(around as usize) {
+                frames.push(stack.name);
+                around = stack.around;
             }
             for (at, &name) in frames.iter().rev().enumerate() {
                 let separator = if at > 0 { ";" } else { "" };

@@ -32,6 +32,7 @@ use super::roots::Roots;
 use super::values::Value;
 use super::window::Window;
 use crate::symbols::Symbol;
+use crate::trace::call::Described;
 use std::io::{self, Write};
 
 /// The formats of other tools.
@@ -205,8 +206,8 @@ pub struct End<'a> {
     pub own: u64,
     /// `exit`, `error`, `lost` (its own record is missing) or `running` (when the trace ended).
     pub outcome: &'static str,
-    /// The exception that it ended with, as far as the trace describes it: type and message.
-    pub exception: Option<(&'a str, &'a str)>,
+    /// The exception that it ended with, as far as the trace describes it.
+    pub exception: Option<Described<&'a str>>,
     /// The values that rules asked for.
     pub values: &'a [Value],
 }

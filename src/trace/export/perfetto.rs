@@ -5,6 +5,7 @@
 //! `interned_data.proto`.
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
+use crate::trace::call::Described;
 use crate::trace::metrics::{Series, Unit};
 use crate::trace::values::{self, Data, Value};
 use prost::Message;
@@ -304,8 +305,16 @@ pub struct Perfetto<'a> {
     flows: u64,
     /// The sequence at hand is that of the process' logical calls.
     at_logical: bool,
-    /// Logical calls that have begun and not ended: when they will, on which track, how.
-    open: BinaryHeap<Reverse<(u64, u64, &'static str)>>,
+    /// Logical calls that have begun and not ended.
+    open: BinaryHeap<Reverse<OpenLogical>>,
+}
+
+/// A logical call that has begun: when it will end, on which track, how.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct OpenLogical {
+    end: u64,
+    track: u64,
+    how: &'static str,
 }
 
 impl<'a> Perfetto<'a> {
@@ -330,7 +339,7 @@ impl<'a> Perfetto<'a> {
 
     /// Ends the logical calls that end by this time, in order.
     fn end_logical(&mut self, time: u64) -> io::Result<()> {
-        while let Some(&Reverse((end, track, how))) = self.open.peek()
+        while let Some(&Reverse(OpenLogical { end, track, how })) = self.open.peek()
             && end <= time
         {
             self.open.pop();
@@ -623,7 +632,7 @@ impl Sink for Perfetto<'_> {
 
     fn close(&mut self, _: &Span, end: &End, _: &Named) -> io::Result<()> {
         let mut annotations = outcome(end.outcome);
-        if let Some((type_name, message)) = end.exception {
+        if let Some(Described { type_name, message }) = end.exception {
             annotations.push(text(EXCEPTION_TYPE, type_name));
             annotations.push(text(EXCEPTION_MESSAGE, message));
         }
@@ -648,8 +657,11 @@ impl Sink for Perfetto<'_> {
         annotations.extend(logical.values.iter().map(value));
         let method = (logical.method, method);
         self.begin(logical.start, track, method, None, annotations)?;
-        self.open
-            .push(Reverse((logical.end, track, logical.outcome)));
+        self.open.push(Reverse(OpenLogical {
+            end: logical.end,
+            track,
+            how: logical.outcome,
+        }));
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::{End, Logical, Named, Process, Span, Thread, Unrecorded};
 use crate::dotnet_names;
 use crate::symbols::Symbol;
+use crate::trace::call::Described;
 use crate::trace::values::{self, Value};
 
 /// A row: what was called, where, when, how it ended.
@@ -18,7 +19,7 @@ pub struct Row<'a> {
     pub own: Option<u64>,
     /// Empty where no end is known.
     pub outcome: &'a str,
-    pub exception: Option<(&'a str, &'a str)>,
+    pub exception: Option<Described<&'a str>>,
     pub values: &'a [Value],
     /// How often the method was called, where there are no single calls of it.
     pub calls: Option<u64>,
@@ -138,17 +139,30 @@ fn shown_method(symbol: &Symbol) -> String {
     shown.map_or_else(|| symbol.method.to_string(), |shown| shown.numbered())
 }
 
-/// Type, method, descriptor, artifact, source file and line of a method.
-pub fn names(method: &Named) -> (&str, String, &str, &str, &str, u32) {
+/// What a row says of its method.
+#[derive(Default)]
+pub struct Names<'a> {
+    pub type_name: &'a str,
+    pub name: String,
+    pub descriptor: &'a str,
+    pub artifact: &'a str,
+    pub source: &'a str,
+    pub line: u32,
+}
+
+pub fn names(method: &Named) -> Names<'_> {
     match method.symbol() {
-        Some(s) => (
-            &method.type_name,
-            shown_method(s),
-            &s.descriptor,
-            &s.artifact,
-            &s.file,
-            s.line,
-        ),
-        None => ("", method.label.clone(), "", "", "", 0),
+        Some(s) => Names {
+            type_name: &method.type_name,
+            name: shown_method(s),
+            descriptor: &s.descriptor,
+            artifact: &s.artifact,
+            source: &s.file,
+            line: s.line,
+        },
+        None => Names {
+            name: method.label.clone(),
+            ..Names::default()
+        },
     }
 }

@@ -4,7 +4,7 @@ use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread, Unrecor
 use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::printable::printable;
-use crate::trace::call::{Call, Frame, Outcome, Thrown, Weighted};
+use crate::trace::call::{Call, Described, Frame, Outcome, Thrown, Weighted};
 use crate::trace::control;
 use crate::trace::counted;
 use crate::trace::file::Trace;
@@ -193,7 +193,7 @@ struct Walk<'a> {
     open: Vec<Span>,
     pending: Option<Closed>,
     /// The exception on its way through this thread.
-    exception: Option<(String, String)>,
+    exception: Option<Described>,
     next: u64,
     last: u64,
     logical: FxHashMap<u64, Logical>,
@@ -234,10 +234,8 @@ impl Walk<'_> {
             time: closed.time,
             own: closed.own,
             outcome: outcome(closed.outcome),
-            exception: match &self.exception {
-                Some((type_name, message)) if with_exception => Some((type_name, message)),
-                _ => None,
-            },
+            exception: (self.exception.as_ref().filter(|_| with_exception))
+                .map(Described::as_deref),
             values: &closed.values,
         };
         self.last = self.last.max(closed.time);
@@ -488,9 +486,8 @@ impl Visitor for Walk<'_> {
         if self.is_learning {
             return;
         }
-        let details = thrown.details;
-        if let Some((type_name, message)) = details {
-            self.exception = Some((type_name.to_owned(), message.to_owned()));
+        if let Some(details) = thrown.details {
+            self.exception = Some(details.owned());
         }
         if let Some(closed) = &self.pending
             && closed.outcome == Outcome::Error
@@ -500,9 +497,9 @@ impl Visitor for Walk<'_> {
         }
     }
 
-    fn unhandled(&mut self, details: Option<(&str, &str)>) {
-        if let Some((type_name, message)) = details {
-            self.exception = Some((type_name.to_owned(), message.to_owned()));
+    fn unhandled(&mut self, details: Option<Described<&str>>) {
+        if let Some(details) = details {
+            self.exception = Some(details.owned());
         }
     }
 }

@@ -67,6 +67,16 @@ struct Whole {
     known: bool,
 }
 
+/// How many calls are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    pub calls: u64,
+    /// Calls in all.
+    pub of: u64,
+    /// How long a call is at least that is kept.
+    pub least: u64,
+}
+
 /// Takes what a page shows.
 pub struct Calls {
     most: usize,
@@ -207,9 +217,12 @@ impl Calls {
         &self.values.texts
     }
 
-    /// Calls kept, calls in all, and how long a call is at least that is kept.
-    pub fn kept(&self) -> (u64, u64, u64) {
-        (self.kept as u64, self.all, self.least)
+    pub fn kept(&self) -> Kept {
+        Kept {
+            calls: self.kept as u64,
+            of: self.all,
+            least: self.least,
+        }
     }
 
     /// Logical calls.
@@ -452,22 +465,22 @@ impl Sink for Calls {
     }
 
     fn close(&mut self, span: &Span, end: &End, _: &Named) -> io::Result<()> {
-        let exception =
-            end.exception
-                .filter(|_| end.outcome == "error")
-                .and_then(|(ty, message)| {
-                    let key = (ty.to_owned(), message.to_owned());
-                    if let Some(&known) = self.by_exception.get(&key) {
-                        return Some(known);
-                    }
-                    let next = self.exceptions.len();
-                    if next >= EXCEPTIONS {
-                        return None;
-                    }
-                    self.exceptions.push(key.clone());
-                    self.by_exception.insert(key, next as u32);
-                    Some(next as u32)
-                });
+        let exception = end
+            .exception
+            .filter(|_| end.outcome == "error")
+            .and_then(|told| {
+                let key = (told.type_name.to_owned(), told.message.to_owned());
+                if let Some(&known) = self.by_exception.get(&key) {
+                    return Some(known);
+                }
+                let next = self.exceptions.len();
+                if next >= EXCEPTIONS {
+                    return None;
+                }
+                self.exceptions.push(key.clone());
+                self.by_exception.insert(key, next as u32);
+                Some(next as u32)
+            });
         let start = span.start.saturating_add(self.offset);
         let duration = end.time.saturating_sub(span.start).min(OPEN - 1);
         if span.depth == 0 {

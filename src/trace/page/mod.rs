@@ -8,7 +8,7 @@ mod calls;
 #[cfg(test)]
 mod tests;
 
-pub use calls::Calls;
+pub use calls::{Calls, Kept};
 
 use super::flame::escape;
 use super::tree::Tree;
@@ -131,7 +131,11 @@ struct Track<'a> {
 /// # Errors
 /// What `out` refuses.
 pub fn write(out: &mut dyn Write, title: &str, report: &Value, calls: &Calls) -> io::Result<()> {
-    let (kept, all_calls, least_ns) = calls.kept();
+    let Kept {
+        calls: kept,
+        of: all_calls,
+        least: least_ns,
+    } = calls.kept();
     let tracks = calls.tracks.iter().map(|t| Track {
         trace: t.process,
         number: t.number,

@@ -9,8 +9,8 @@ enum Target {
     Value {
         dest: Dest,
         to: Ty,
-        /// What was there before, or the exception that goes on, and its type.
-        old: (Source, Ty),
+        /// What was there before, or the exception that goes on.
+        old: Value,
     },
     /// Whether the body runs.
     Body(Dest),
@@ -103,12 +103,22 @@ impl Binding<'_> {
                         }
                     };
                 }
-                let (dest, old) = match self.when {
-                    When::Exit => (Dest::Result, (Source::Result, result.clone())),
-                    _ => (Dest::Ends { exits }, (Source::Exception, self.throwable())),
-                };
                 let to = result.clone();
-                Ok(Some(Target::Value { dest, to, old }))
+                Ok(Some(match self.when {
+                    When::Exit => Target::Value {
+                        dest: Dest::Result,
+                        old: Value {
+                            source: Source::Result,
+                            ty: to.clone(),
+                        },
+                        to,
+                    },
+                    _ => Target::Value {
+                        dest: Dest::Ends { exits },
+                        to,
+                        old: self.exception(),
+                    },
+                }))
             }
             Changes::Value(operand) => {
                 let Meant::Value(value) = self.meant(operand, &written.changes)? else {
@@ -130,13 +140,13 @@ impl Binding<'_> {
                 Ok(Some(Target::Value {
                     dest: Dest::Arg(n),
                     to: value.ty.clone(),
-                    old: (value.source, value.ty),
+                    old: value,
                 }))
             }
             Changes::Throw(_) => Ok(Some(Target::Value {
                 dest: Dest::Throw,
                 to: self.throwable(),
-                old: (Source::Exception, self.throwable()),
+                old: self.exception(),
             })),
             Changes::Return(_) => match result {
                 Ty::Void => refused(
@@ -199,6 +209,13 @@ impl Binding<'_> {
         how.map_err(|why| self.gives_wrong(written, &gives, wanted, why))
     }
 
+    fn exception(&self) -> Value {
+        Value {
+            source: Source::Exception,
+            ty: self.throwable(),
+        }
+    }
+
     /// The adapter takes the old value, too, and returns the new one or that.
     fn fall_back(
         &self,
@@ -206,7 +223,7 @@ impl Binding<'_> {
         call: &mut Call,
         convert: Convert,
         to: &Ty,
-        (source, from): (Source, Ty),
+        Value { source, ty: from }: Value,
     ) -> Result<(), Misfit> {
         /// Words that a method of the JVM and of dex files takes.
         const MOST: usize = 255;
@@ -237,7 +254,7 @@ impl Binding<'_> {
         }
         if let Some(adapter) = &mut call.adapter {
             adapter.class = adapter_class(
-                self.subject.adapters,
+                self.subject.home.adapters,
                 &call.hook,
                 adapter.guard,
                 adapter.recursion,

@@ -74,22 +74,22 @@ impl<'b> Binding<'b> {
         Err(self.complains(written.name.clone(), title, "for", Some(help)))
     }
 
-    /// The operands for an overload; else the first that does not fit, and why.
+    /// The operands for an overload.
     pub(super) fn candidate<'c>(
         &self,
         method: &'c HookMethod,
         meant: &[Meant],
-    ) -> Result<Candidate<'c>, (usize, Why)> {
+    ) -> Result<Candidate<'c>, Unfitting> {
         let parameters = &method.signature.parameters;
         if parameters.len() != meant.len() {
-            return Err((usize::MAX, Why::Other));
+            return Err(Unfitting::ALL);
         }
         let mut inferred = vec![None; usize::from(method.signature.generics)];
         let mut operands = Vec::new();
         for (i, (meant, parameter)) in meant.iter().zip(parameters).enumerate() {
             operands.push(
                 self.operand(meant, &parameter.ty, &mut inferred)
-                    .map_err(|why| (i, why))?,
+                    .map_err(|why| Unfitting { at: Some(i), why })?,
             );
         }
         Self::with_generics(method, operands, inferred)
@@ -137,9 +137,9 @@ impl<'b> Binding<'b> {
         method: &'c HookMethod,
         mut operands: Vec<(Fit, Operand)>,
         inferred: Inferred,
-    ) -> Result<Candidate<'c>, (usize, Why)> {
+    ) -> Result<Candidate<'c>, Unfitting> {
         let generics: Option<Vec<Ty>> = inferred.into_iter().collect();
-        let generics = generics.ok_or((usize::MAX, Why::Other))?;
+        let generics = generics.ok_or(Unfitting::ALL)?;
         for (_, operand) in &mut operands {
             operand.to = instantiate(&operand.to, &generics);
             if let Source::Proceed(proceed) = &mut operand.source
@@ -336,7 +336,7 @@ impl<'b> Binding<'b> {
         written: &OwnHook,
         methods: &[&HookMethod],
         meant: &[Meant],
-        wrong: Option<(usize, Why)>,
+        wrong: Option<Unfitting>,
     ) -> Misfit {
         let call = &written.call;
         let types: Vec<String> = meant.iter().map(|meant| self.shown(meant)).collect();
@@ -351,11 +351,8 @@ impl<'b> Binding<'b> {
         let [method] = methods else {
             return self.complains(written.name.clone(), title, "for", Some(help));
         };
-        let (at, why) = match wrong {
-            Some((at, why)) if at < meant.len() => (at, why),
-            _ => {
-                return self.complains(written.name.clone(), title, "for", Some(help));
-            }
+        let Some(Unfitting { at: Some(at), why }) = wrong else {
+            return self.complains(written.name.clone(), title, "for", Some(help));
         };
         let parameter = &method.signature.parameters[at].ty;
         let place = written.operands[at].clone();

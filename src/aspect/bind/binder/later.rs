@@ -19,7 +19,7 @@ impl<'b> Binding<'b> {
         if refused.is_some() {
             return refused;
         }
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let is_asked_for = |record: &&OwnRecord| match &record.value {
             Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
             Recorded::Call(_) => true,
@@ -49,7 +49,7 @@ impl<'b> Binding<'b> {
 
     /// `suspend` functions have no hooks.
     pub(super) fn refuses_all(&self) -> Option<Misfit> {
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
         let around = own.around.iter().filter(|hook| !around::passes_over(hook));
         let hook = hooks.chain(around).next()?;
@@ -62,7 +62,7 @@ impl<'b> Binding<'b> {
 
     /// What no async method or iterator of .NET can do.
     pub(super) fn refuses_some(&self, is_outside: bool) -> Option<Misfit> {
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let leaves_out =
             |hook: &&OwnHook| matches!(hook.call.changes, Changes::Return(_) | Changes::Skip(_));
         if let Some(hook) = own.enter.iter().find(leaves_out) {

@@ -39,7 +39,7 @@ impl Binding<'_> {
             Word::Method => self.given_text(self.subject.name),
             Word::Type => self.given_text(&dotted(self.subject.ty)),
             Word::Signature => self.given_text(&self.shown_parameters(self.subject.signature)),
-            Word::Artifact => self.given_text(self.subject.artifact),
+            Word::Artifact => self.given_text(self.subject.home.artifact),
             Word::Line if self.subject.is_call => {
                 let line = self.subject.line.cast_signed();
                 given(Source::Int(line), Ty::Prim(Prim::I32))
@@ -47,8 +47,8 @@ impl Binding<'_> {
             Word::Line => given(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => given(Source::Id, Ty::Prim(Prim::I32)),
             Word::Kept(place) => {
-                let kept = self.taken.iter().find(|(kept, _)| kept == place);
-                let ty = kept.map_or_else(|| self.string(), |(_, ty)| ty.clone());
+                let kept = self.taken.iter().find(|kept| kept.place == *place);
+                let ty = kept.map_or_else(|| self.string(), |kept| kept.ty.clone());
                 given(Source::State(*place), ty)
             }
             Word::Null => Ok(Meant::Nothing),
@@ -213,7 +213,7 @@ impl Binding<'_> {
                 _ => {
                     let title = format!(
                         "`state` has no value: no `enter` of `{}` returns one",
-                        self.aspect.1
+                        self.aspect.name
                     );
                     self.absent(asked, title, "for", None)
                 }

@@ -235,7 +235,7 @@ impl AtPoint<'_> {
     /// What is wrong with an aspect here.
     fn misfit(&self, aspect: Meets<'_>, span: Range<usize>, title: &str, help: &str) -> Misfit {
         Misfit {
-            source: Arc::clone(&aspect.2.source),
+            source: Arc::clone(&aspect.hooks.source),
             span,
             title: title.to_owned(),
             what: "at".into(),
@@ -258,9 +258,9 @@ impl Binder<'_> {
         &self,
         aspect: Meets<'_>,
         at: &AtPoint<'_>,
-        (artifact, adapters): (&str, &str),
+        home: Home<'_>,
     ) -> Result<Vec<Redirect>, Vec<Misfit>> {
-        let own = aspect.2;
+        let own = aspect.hooks;
         let mut all = Vec::new();
         for (when, hooks) in [
             (Where::Before, &*own.enter),
@@ -283,7 +283,7 @@ impl Binder<'_> {
             let signature = at.point.signature();
             let subject = Subject {
                 at: Some(&at),
-                ..Subject::new((owner, &at.point.name), &signature, (artifact, adapters))
+                ..Subject::new(owner, &at.point.name, &signature, home)
             };
             all.push(self.placed(aspect, &subject, &at, hooks)?);
         }
@@ -326,9 +326,13 @@ impl Binder<'_> {
                 match replace.takes_over(&callee) {
                     true => Instead::HookAt(placed, replace),
                     false => {
-                        let parts = (Some(&replace), None, None);
+                        let parts = Parts {
+                            replace: Some(&replace),
+                            ..Parts::default()
+                        };
+                        let adapters = subject.home.adapters;
                         Instead::ReplaceAt {
-                            class: redirect_class(subject.adapters, &callee, parts, Some(&placed)),
+                            class: redirect_class(adapters, &callee, parts, Some(&placed)),
                             placed,
                             replace,
                         }
@@ -351,9 +355,13 @@ impl Binder<'_> {
                     return Err(wrong);
                 }
                 let bound = Arc::new(layer.bound(Records::default()));
-                let parts = (None, Some(&bound), None);
+                let parts = Parts {
+                    bound: Some(&bound),
+                    ..Parts::default()
+                };
+                let adapters = subject.home.adapters;
                 Instead::HooksAt {
-                    class: redirect_class(subject.adapters, &callee, parts, Some(&placed)),
+                    class: redirect_class(adapters, &callee, parts, Some(&placed)),
                     placed,
                     bound,
                 }
@@ -392,14 +400,14 @@ impl Binder<'_> {
 
     /// What is thrown cannot be looked for.
     pub fn unknown_thrown(&self, aspect: Meets<'_>, at: &AtPoint<'_>, title: &str) -> Misfit {
-        let thrown = aspect.2.at.as_ref().and_then(|at| at.thrown.as_ref());
+        let thrown = aspect.hooks.at.as_ref().and_then(|at| at.thrown.as_ref());
         let span = thrown.map_or(0..0, |thrown| thrown.span.clone());
         at.misfit(aspect, span, title, "name a public type above it")
     }
 
     /// Two aspects replace one point.
     pub fn replaced_twice(&self, aspect: Meets<'_>, at: &AtPoint<'_>) -> Misfit {
-        let written = aspect.2.replace.as_ref();
+        let written = aspect.hooks.replace.as_ref();
         let span = written.map_or(0..0, |written| written.name.clone());
         let help = "narrow `at` or `match` of one of them";
         at.misfit(aspect, span, "two aspects replace the same point", help)

@@ -5,7 +5,7 @@ use super::*;
 impl Binding<'_> {
     /// The hooks by which contexts go with objects, where the method is no span itself.
     pub(super) fn queued(&self) -> Result<OwnHooks, Misfit> {
-        let (own, mut hooks) = (self.aspect.2, OwnHooks::default());
+        let (own, mut hooks) = (self.aspect.hooks, OwnHooks::default());
         if let Some(misfit) = self.has_no_queue() {
             return Err(misfit);
         }
@@ -48,7 +48,7 @@ impl Binding<'_> {
 
     /// What `give` and `take` say in vain: no object is named, or one that is not there yet.
     fn has_no_queue(&self) -> Option<Misfit> {
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let is_later = |record: &&OwnRecord| {
             let is_result =
                 matches!(&record.value, Recorded::Operand(operand) if operand.word == Word::Result);
@@ -122,18 +122,18 @@ impl Binding<'_> {
         let extracts = |own: &OwnHooks| own.context.as_ref().is_some_and(|c| c.extract.is_some());
         let link = aspects
             .iter()
-            .find(|(.., own)| own.links() && extracts(own))
+            .find(|meets| meets.hooks.links() && extracts(meets.hooks))
             .filter(|_| !matches!(came, Meant::Nothing));
         let taking = aspects
             .iter()
-            .find(|(.., own)| own.at.is_none() && own.taken().is_some());
+            .find(|meets| meets.hooks.at.is_none() && meets.hooks.taken().is_some());
         let linked = link.map(|&aspect| (aspect, ["link", "Link"], None));
         let taken = taking.and_then(|&aspect| {
-            let method = match aspect.2.links() {
+            let method = match aspect.hooks.links() {
                 true => ["links", "Links"],
                 false => ["parent", "Parent"],
             };
-            Some((aspect, method, Some(aspect.2.taken()?)))
+            Some((aspect, method, Some(aspect.hooks.taken()?)))
         });
         for (aspect, [java, dotnet], object) in linked.into_iter().chain(taken) {
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
@@ -161,7 +161,7 @@ impl Binding<'_> {
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
         for &aspect in aspects {
-            let Some(object) = aspect.2.given() else {
+            let Some(object) = aspect.hooks.given() else {
                 continue;
             };
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);

@@ -104,7 +104,7 @@ impl<'b> Binding<'b> {
         keep: &mut Keep,
     ) -> Result<Call, Misfit> {
         let Wanted { record, of_entry } = wanted;
-        let own = self.aspect.2;
+        let own = self.aspect.hooks;
         let end = i64::from(self.when != When::Enter);
         let is_later = self.follows && self.is_task_with_result(record);
         let method = match (&record.value, self.binder.target.language()) {

@@ -10,6 +10,13 @@ pub(super) struct SpanOf<'r> {
     pub(super) aspects: &'r [Meets<'r>],
 }
 
+/// What a free word of a rule stands for.
+#[derive(Clone)]
+struct FreeWord {
+    word: &'static str,
+    kept: KeptAt,
+}
+
 impl<'b> Binding<'b> {
     /// The calls around the values that a logical call begins with: they decide about it, in front of its first piece.
     pub(super) fn decided(
@@ -177,7 +184,7 @@ impl<'b> Binding<'b> {
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<Option<(Meant, Meets<'a>)>, Misfit> {
-        let found = (aspects.iter()).find_map(|&aspect| Some((aspect, aspect.2.kept()?)));
+        let found = (aspects.iter()).find_map(|&aspect| Some((aspect, aspect.hooks.kept()?)));
         let Some((aspect, kept)) = found else {
             return Ok(None);
         };
@@ -196,7 +203,7 @@ impl<'b> Binding<'b> {
     ) -> Result<(), Misfit> {
         let mut binding = Binding::new(self.binder, self.subject, aspect, false);
         binding.when = When::Exit;
-        let context = aspect.2.context.as_ref();
+        let context = aspect.hooks.context.as_ref();
         let goes_on = match context.and_then(|context| context.goes_on.as_ref()) {
             Some(goes_on) => binding.evaluated(goes_on, &mut records.exit.made, keep)?,
             None => Meant::Constant(Word::Bool(false)),
@@ -220,7 +227,7 @@ impl<'b> Binding<'b> {
         let of = |own: &OwnHooks| own.context.as_ref()?.extract.clone();
         let found = aspects
             .iter()
-            .find_map(|&aspect| Some((aspect, of(aspect.2)?)));
+            .find_map(|&aspect| Some((aspect, of(aspect.hooks)?)));
         let Some((aspect, extract)) = found else {
             return Ok(Meant::Nothing);
         };
@@ -254,7 +261,10 @@ impl<'b> Binding<'b> {
             let (call, name) = binding.kept_text(&asks, std::slice::from_ref(&which), keep)?;
             made.push(call);
             let mut written = extract.clone();
-            binding.taken = vec![(name, self.string())];
+            binding.taken = vec![KeptAt {
+                place: name,
+                ty: self.string(),
+            }];
             for operand in written.value.operands_mut() {
                 let word = Word::Kept(name);
                 replace(std::slice::from_mut(operand), "name", &word);
@@ -275,7 +285,7 @@ impl<'b> Binding<'b> {
         let operands = extract.value.operands().iter();
         let mut moments = operands.map(|operand| self.known_at(operand));
         let is_dotnet = self.binder.target.language() == Language::CSharp;
-        let (title, help) = if !self.aspect.2.links() {
+        let (title, help) = if !self.aspect.hooks.links() {
             (
                 "the parent of a span is known when it begins",
                 "`link = true`: what a method returns can be a link",
@@ -337,8 +347,8 @@ impl<'b> Binding<'b> {
         records: &mut Records,
         keep: &mut Keep,
     ) -> Result<(), Misfit> {
-        for &aspect in aspects.iter().filter(|(.., own)| own.sends()) {
-            let injects = aspect.2.context.iter().flat_map(|c| &c.inject);
+        for &aspect in aspects.iter().filter(|meets| meets.hooks.sends()) {
+            let injects = aspect.hooks.context.iter().flat_map(|c| &c.inject);
             let injects: Vec<&Inject> = injects.collect();
             let mut binding = Binding::new(self.binder, self.subject, aspect, false);
             for which in 0..HEADERS {
@@ -367,21 +377,24 @@ impl<'b> Binding<'b> {
                 continue;
             };
             let written = self.of_library(SPANS, method, inject.place(), 1);
-            let (place, ty) = self.sent_part(&written, std::slice::from_ref(&which), sent, keep)?;
-            says.push((word, place, ty));
+            let kept = self.sent_part(&written, std::slice::from_ref(&which), sent, keep)?;
+            says.push(FreeWord { word, kept });
         }
         for inject in injects {
             let mut meant = vec![which.clone()];
-            if let (Inject::Chain(_), Some((_, place, ty))) = (inject, says.first()) {
+            if let (Inject::Chain(_), Some(FreeWord { kept, .. })) = (inject, says.first()) {
                 meant.push(Meant::Value(Value {
-                    source: Source::State(*place),
-                    ty: ty.clone(),
+                    source: Source::State(kept.place),
+                    ty: kept.ty.clone(),
                 }));
             }
             let written = self.of_library(SPANS, sends, inject.place(), meant.len());
-            let (place, ty) = self.sent_part(&written, &meant, sent, keep)?;
+            let name = FreeWord {
+                word: Inject::NAME,
+                kept: self.sent_part(&written, &meant, sent, keep)?,
+            };
             let mut words = says.clone();
-            words.insert(0, (Inject::NAME, place, ty));
+            words.insert(0, name);
             let call = self.injects(inject, &words, keep)?;
             sent.append(&mut self.chains);
             sent.extend(call);
@@ -389,33 +402,32 @@ impl<'b> Binding<'b> {
         Ok(())
     }
 
-    /// Something that the hook library says of a header, and where it is kept.
+    /// Something that the hook library says of a header.
     fn sent_part(
         &mut self,
         written: &OwnHook,
         meant: &[Meant],
         sent: &mut Vec<Call>,
         keep: &mut Keep,
-    ) -> Result<(u16, Ty), Misfit> {
+    ) -> Result<KeptAt, Misfit> {
         let (mut call, place) = self.kept_text(written, meant, keep)?;
         let ty = call.hook.result.clone();
         call.role = Role::Switch;
         sent.push(call);
-        Ok((place, ty))
+        Ok(KeptAt { place, ty })
     }
 
     /// What a rule sends a header by, with what its free words stand for.
     fn injects(
         &mut self,
         inject: &Inject,
-        words: &[(&str, u16, Ty)],
+        words: &[FreeWord],
         keep: &mut Keep,
     ) -> Result<Option<Call>, Misfit> {
-        let places = words.iter().map(|(_, place, ty)| (*place, ty.clone()));
-        self.taken = places.collect();
+        self.taken = words.iter().map(|word| word.kept.clone()).collect();
         let put = |operand: &mut HookOperand| {
-            for (free, place, _) in words {
-                replace(std::slice::from_mut(operand), free, &Word::Kept(*place));
+            for FreeWord { word, kept } in words {
+                replace(std::slice::from_mut(operand), word, &Word::Kept(kept.place));
             }
         };
         match inject.clone() {

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::formats::assembly::{Source, WovenAssembly, weave_assemblies};
 use crate::pipeline::inputs::folder::found::{Found, read};
+use crate::pipeline::inputs::folder::staging::OutputFile;
 use crate::pipeline::library::embedded;
 use crate::symbols::Symbols;
 use rayon::prelude::*;
@@ -20,7 +21,19 @@ struct Opened<'f, 'a> {
     label: String,
     file: &'a Input,
     image: cil::Image<'a>,
-    pdb: Option<(&'f Found, Input)>,
+    pdb: Option<Pdb<'f>>,
+}
+
+struct Pdb<'f> {
+    found: &'f Found,
+    file: Input,
+}
+
+/// A woven assembly that is written.
+struct Output<'o, 'f, 'a> {
+    path: PathBuf,
+    opened: &'o Opened<'f, 'a>,
+    woven: &'o WovenAssembly<'a>,
 }
 
 /// The map that an earlier weave left in an assembly, if it can be read.
@@ -64,7 +77,7 @@ impl<'f> Walk<'f, '_> {
         let sources: Vec<Source<'_, '_>> = opened.iter().map(Opened::source).collect();
         let key = folder.job.key.as_ref();
         let cache = folder.job.cache.as_ref();
-        let woven = weave_assemblies(folder.cx, self.ledger, (cache, types), key, &sources)?;
+        let woven = weave_assemblies(folder.cx, self.ledger, cache, types, key, &sources)?;
         let (mut images, mut pdbs) = (Vec::new(), Vec::new());
         for (opened, woven) in opened.iter().zip(&woven) {
             let found = opened.found;
@@ -79,10 +92,18 @@ impl<'f> Walk<'f, '_> {
                 .entry(directory(&found.name).to_owned())
                 .or_default();
             *platform = (*platform).max(opened.image.platform_version());
-            images.push((self.staging.file(&found.name)?, opened, woven));
-            if let Some((pdb, _)) = &opened.pdb {
+            images.push(Output {
+                path: self.staging.file(&found.name)?,
+                opened,
+                woven,
+            });
+            if let Some(Pdb { found: pdb, .. }) = &opened.pdb {
                 match woven.pdb() {
-                    Some(bytes) => pdbs.push((self.staging.file(&pdb.name)?, *pdb, bytes)),
+                    Some(bytes) => pdbs.push(OutputFile {
+                        path: self.staging.file(&pdb.name)?,
+                        like: pdb,
+                        bytes,
+                    }),
                     // Its lines would be wrong.
                     None => self.staging.leave_out(&pdb.name),
                 }
@@ -91,9 +112,10 @@ impl<'f> Walk<'f, '_> {
         if self.staging.is_dry() {
             return Ok(());
         }
-        let write = |(path, opened, woven): &(PathBuf, &Opened<'_, '_>, &WovenAssembly<'_>)| {
-            let mut staged = woven.stage(path, &opened.found.path)?;
-            let stored = woven.store(cache, &mut staged);
+        let write = |output: &Output<'_, '_, '_>| {
+            let like = &output.opened.found.path;
+            let mut staged = output.woven.stage(&output.path, like)?;
+            let stored = output.woven.store(cache, &mut staged);
             staged.commit()?;
             Ok(stored)
         };
@@ -101,9 +123,9 @@ impl<'f> Walk<'f, '_> {
             || images.par_iter().map(write).collect::<Vec<Result<_>>>(),
             || self.staging.write_all(&pdbs),
         );
-        for (stored, (_, opened, _)) in written.into_iter().zip(&images) {
+        for (stored, output) in written.into_iter().zip(&images) {
             if let Err(e) = stored? {
-                self.ledger.not_cached(&opened.label, &e);
+                self.ledger.not_cached(&output.opened.label, &e);
             }
         }
         pdbs
@@ -168,8 +190,10 @@ impl<'f, 'a> Opened<'f, 'a> {
         file: &'a Input,
         image: cil::Image<'a>,
     ) -> Result<Opened<'f, 'a>> {
-        let pdb = symbols_of(folder, &found.name, &image);
-        let pdb = pdb.map(|pdb| Ok((pdb, Input::open(&pdb.path)?)));
+        let pdb = symbols_of(folder, &found.name, &image).map(|found| {
+            let file = Input::open(&found.path)?;
+            Ok(Pdb { found, file })
+        });
         Ok(Opened {
             found,
             label,
@@ -186,8 +210,8 @@ impl<'f, 'a> Opened<'f, 'a> {
             name: file_name(&self.found.name),
             file: self.file,
             image: &self.image,
-            pdb: self.pdb.as_ref().map(|(_, pdb)| &**pdb),
-            pdb_name: (self.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
+            pdb: self.pdb.as_ref().map(|pdb| &*pdb.file),
+            pdb_name: (self.pdb.as_ref()).map(|pdb| file_name(&pdb.found.name).to_owned()),
         }
     }
 }

@@ -5,6 +5,8 @@ use crate::error::{Error, Kind, Result};
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::formats::class::{PlannedClass, TouchedClass, plan_class};
 use crate::pipeline::inputs::folder::found::{Found, read};
+use crate::pipeline::inputs::folder::staging::OutputFile;
+use crate::pipeline::inputs::folder::woven::Generated;
 use crate::pipeline::library::layout::class_root;
 use crate::pipeline::limits::MAX_CLASS;
 use crate::pipeline::worker::with_worker;
@@ -74,12 +76,19 @@ impl<'a> Walk<'a, '_> {
                 let root = class_root(&found.name, class.ty.woven.name());
                 for (name, made) in class.generated {
                     match self.woven.generated.entry(format!("{root}{name}.class")) {
-                        Entry::Vacant(entry) => drop(entry.insert((made, root.clone()))),
-                        Entry::Occupied(mut entry) => entry.get_mut().0.join(made),
+                        Entry::Vacant(entry) => drop(entry.insert(Generated {
+                            class: made,
+                            root: root.clone(),
+                        })),
+                        Entry::Occupied(mut entry) => entry.get_mut().class.join(made),
                     }
                 }
                 self.woven.roots.insert(root);
-                outputs.push((self.staging.file(&found.name)?, found, bytes));
+                outputs.push(OutputFile {
+                    path: self.staging.file(&found.name)?,
+                    like: found,
+                    bytes,
+                });
             }
         }
         self.staging.write_all(&outputs)

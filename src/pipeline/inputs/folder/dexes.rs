@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::pipeline::format::Format;
 use crate::pipeline::formats::dex::{Source, weave_dexes};
 use crate::pipeline::inputs::folder::found::Found;
+use crate::pipeline::inputs::folder::staging::OutputFile;
 use crate::pipeline::library::embedded;
 
 impl<'a> Walk<'a, '_> {
@@ -40,7 +41,11 @@ impl<'a> Walk<'a, '_> {
             };
             self.woven.dexes = true;
             self.wove_loose();
-            outputs.push((self.staging.file(&found.name)?, found, bytes));
+            outputs.push(OutputFile {
+                path: self.staging.file(&found.name)?,
+                like: found,
+                bytes,
+            });
         }
         self.staging.write_all(&outputs)
     }

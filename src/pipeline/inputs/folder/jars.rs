@@ -10,6 +10,7 @@ use crate::pipeline::inputs::archive::cached::{Lookup, Woven, weave_cached};
 use crate::pipeline::inputs::archive::rules::Survey;
 use crate::pipeline::inputs::archive::{Spot, with_library};
 use crate::pipeline::inputs::folder::found::Found;
+use crate::pipeline::inputs::folder::staging::OutputFile;
 use crate::pipeline::library::Library;
 use crate::pipeline::library::layout::{Home, Layout, relative_url};
 use crate::pipeline::outcome::WarningKind;
@@ -86,7 +87,11 @@ impl Walk<'_, '_> {
             if !matches!(&folder.home, Home::Jar(path) if *path == found.name)
                 && let Some(entry) = self.jar(found, looked?)?
             {
-                known.push((self.staging.file(&found.name)?, found, entry));
+                known.push(OutputFile {
+                    path: self.staging.file(&found.name)?,
+                    like: found,
+                    bytes: entry,
+                });
             }
             self.meter.artifact(found.size);
         }

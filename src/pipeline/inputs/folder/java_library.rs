@@ -71,9 +71,9 @@ impl Walk<'_, '_> {
 
     /// Adds the classes that are made for classes of the folder itself, each beside its caller.
     pub(super) fn add_generated(&mut self) -> Result<()> {
-        for (path, (made, root)) in &self.woven.generated {
+        for (path, made) in &self.woven.generated {
             if !self.folder.has(path) {
-                let bytes = made.bytes(self.folder.relocations.get(root))?;
+                let bytes = made.class.bytes(self.folder.relocations.get(&made.root))?;
                 self.staging.add(path, &bytes)?;
             }
         }

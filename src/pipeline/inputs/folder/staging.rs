@@ -19,6 +19,14 @@ pub(crate) struct Staging {
     written: FxHashSet<String>,
 }
 
+/// An output file.
+pub(crate) struct OutputFile<'f, B> {
+    pub(crate) path: PathBuf,
+    /// The input's file, whose permissions it gets.
+    pub(crate) like: &'f Found,
+    pub(crate) bytes: B,
+}
+
 impl Staging {
     pub(crate) fn create(input: &Path, output: Option<&Path>) -> Result<Staging> {
         let folder = output.map(|output| StagedFolder::create(output, input));
@@ -72,19 +80,19 @@ impl Staging {
     }
 
     /// Writes files like the input's on all threads.
-    pub(crate) fn write_all<B>(&self, files: &[(PathBuf, &Found, B)]) -> Result<()>
+    pub(crate) fn write_all<B>(&self, files: &[OutputFile<'_, B>]) -> Result<()>
     where
         B: AsRef<[u8]> + Sync,
     {
         let Some(folder) = &self.folder else {
             return Ok(());
         };
-        let write = |(path, found, bytes): &(PathBuf, &Found, B)| {
-            let bytes = bytes.as_ref();
-            if folder.has(path, bytes.len() as u64, || Ok(bytes)) {
+        let write = |file: &OutputFile<'_, B>| {
+            let bytes = file.bytes.as_ref();
+            if folder.has(&file.path, bytes.len() as u64, || Ok(bytes)) {
                 return Ok(());
             }
-            Staged::whole(path, bytes, Some(&found.path))?.commit()
+            Staged::whole(&file.path, bytes, Some(&file.like.path))?.commit()
         };
         let written: Vec<Result<()>> = files.par_iter().map(write).collect();
         written.into_iter().collect()

@@ -18,6 +18,13 @@ pub(super) struct Woven {
     /// Folders with woven assemblies: paths with a slash at the end, or empty; and the version of .NET that they need.
     pub(super) assembly_directories: BTreeMap<String, u32>,
     pub(super) dex_library: DexLibrary,
-    /// The classes that are made for its classes, and the class roots of those, by their paths.
-    pub(super) generated: BTreeMap<String, (MadeClass, String)>,
+    /// The classes that are made for its classes, by their paths.
+    pub(super) generated: BTreeMap<String, Generated>,
+}
+
+/// A class that is made for classes of a folder.
+pub(super) struct Generated {
+    pub(super) class: MadeClass,
+    /// The class root of those.
+    pub(super) root: String,
 }

@@ -17,12 +17,12 @@ use crate::spans::SpanRule;
 use crate::switches::{self, Sampling};
 use crate::symbols::Symbols;
 use crate::trace::aggregates::Aggregate;
-use crate::trace::call::{Call, Frame, Outcome, Piece, Thrown, Weighted, from_root};
+use crate::trace::call::{Call, Described, Frame, Outcome, Piece, Thrown, Weighted, from_root};
 use crate::trace::contexts::{self, Anchor, Contexts, OpenSpans};
 use crate::trace::exceptions;
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
-use crate::trace::file::{Aggregates, Counts, ThreadName, Trace};
+use crate::trace::file::{Aggregates, Counts, SegmentPlace, ThreadName, Trace};
 use crate::trace::format::{Decoder, Header, SPAN_REMOTE, SpanContext};
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
@@ -211,7 +211,7 @@ struct Logical {
 struct Late {
     time: u64,
     how: Outcome,
-    exception: Option<(String, String)>,
+    exception: Option<Described>,
 }
 
 /// Where a logical call began.
@@ -235,7 +235,7 @@ struct Lane {
     attributes: Arc<[u8]>,
     wanted: bool,
     /// The exception on its way, and whether a span has it as an event.
-    exception: Option<(String, String)>,
+    exception: Option<Described>,
     is_told: bool,
     /// Logical calls that calls of the stack have begun: how deep the call is, and which.
     begun: Vec<(usize, u64)>,
@@ -398,7 +398,7 @@ impl Session {
         if trace.has_logical_calls() {
             self.learn(trace, &order);
         }
-        for (done, &(_, thread, at)) in order.iter().enumerate() {
+        for (done, &SegmentPlace { thread, at, .. }) in order.iter().enumerate() {
             self.segment(trace, thread, at);
             if done % 64 == 0 {
                 progress(done as f64 / order.len() as f64);
@@ -421,9 +421,9 @@ impl Session {
 
     /// Reads a whole trace for where logical calls began: pieces of a call may lie in segments that are read before that of
     /// its begin.
-    fn learn(&mut self, trace: &Trace, order: &[(u64, usize, usize)]) {
+    fn learn(&mut self, trace: &Trace, order: &[SegmentPlace]) {
         self.spans.is_learning = true;
-        for &(_, thread, at) in order {
+        for &SegmentPlace { thread, at, .. } in order {
             self.segment(trace, thread, at);
         }
         self.end_threads(trace.end());
@@ -1377,7 +1377,7 @@ impl Spans {
         if let Some(end) = end.and_then(|logical| logical.late.take()) {
             self.end_logical(piece.call, end.time, end.how);
             let exception = end.exception.as_ref();
-            self.flush(exception.map(|(t, m)| (&**t, &**m)));
+            self.flush(exception.map(Described::as_deref));
         }
     }
 
@@ -1459,16 +1459,16 @@ impl Spans {
     }
 
     /// The spans of the call that ended last are complete; `exception` is what it ended with.
-    fn flush(&mut self, exception: Option<(&str, &str)>) {
+    fn flush(&mut self, exception: Option<Described<&str>>) {
         let Options { events, logs, .. } = self.options;
         // The exception is an event of the logical call, not of its last piece.
         let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
         for (at, mut pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let span = &mut pending.span;
             // What the library did not see is no exception that could be described.
-            let seen = |told: &(&str, &str)| told.0 != exceptions::UNKNOWN;
+            let seen = |told: &Described<&str>| told.type_name != exceptions::UNKNOWN;
             let says_type = span.attributes.iter().any(|a| a.key == "error.type");
-            if let Some((type_name, message)) =
+            if let Some(Described { type_name, message }) =
                 exception.filter(|told| span.status.is_some() && seen(told))
             {
                 let mut described = vec![
@@ -1847,8 +1847,8 @@ impl Visitor for Spans {
         if self.is_learning {
             return;
         }
-        if let Some((type_name, message)) = thrown.details {
-            self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
+        if let Some(details) = thrown.details {
+            self.lane.exception = Some(details.owned());
         }
         if thrown.details.is_some() || thrown.again {
             self.lane.is_told = false;
@@ -1863,14 +1863,14 @@ impl Visitor for Spans {
         }
         if self.pending.iter().any(|p| p.method == method) {
             let exception = self.lane.exception.take();
-            self.flush(exception.as_ref().map(|(t, m)| (&**t, &**m)));
+            self.flush(exception.as_ref().map(Described::as_deref));
             self.lane.exception = exception;
         }
     }
 
-    fn unhandled(&mut self, details: Option<(&str, &str)>) {
-        if let Some((type_name, message)) = details {
-            self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
+    fn unhandled(&mut self, details: Option<Described<&str>>) {
+        if let Some(details) = details {
+            self.lane.exception = Some(details.owned());
             self.lane.is_told = false;
         }
     }

@@ -68,7 +68,14 @@ impl Texts {
     }
 
     pub fn method(&mut self, method: &Named, names: &mut Names) {
-        let (ty, name, descriptor, artifact, source, line) = table::names(method);
+        let table::Names {
+            type_name: ty,
+            name,
+            descriptor,
+            artifact,
+            source,
+            line,
+        } = table::names(method);
         let method = Method {
             ty: self.number(ty, names),
             name: self.number(&name, names),
@@ -193,8 +200,8 @@ impl Rows {
         self.duration.put(row.duration.map(signed));
         self.own.put(row.own.map(signed));
         self.outcome.push(word(row.outcome));
-        (self.exception_type).put(row.exception.map(|(ty, _)| ty.into()));
-        (self.exception_message).put(row.exception.map(|(_, text)| text.into()));
+        (self.exception_type).put(row.exception.map(|told| told.type_name.into()));
+        (self.exception_message).put(row.exception.map(|told| told.message.into()));
         self.values
             .put(row.values().map(|text| text.into_bytes().into()));
         self.calls.put(row.calls.map(signed));
