@@ -263,6 +263,15 @@ impl<'w> Wants<'w> {
             .chain(self.fields.iter().flat_map(|f| [f.class, f.ty]))
             .chain(self.types.iter().copied())
     }
+
+    /// All strings that these need.
+    fn texts(&self, shorties: &'w [Vec<u8>]) -> impl Iterator<Item = &'w [u8]> + use<'w> {
+        (self.descriptors())
+            .chain(self.methods.iter().map(|w| w.name))
+            .chain(shorties.iter().map(Vec::as_slice))
+            .chain(self.fields.iter().map(|f| f.name))
+            .chain(self.strings.iter().map(Vec::as_slice))
+    }
 }
 
 /// The new tables, and the indices of the wanted ids.
@@ -285,14 +294,9 @@ pub(crate) struct Added {
 pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     let wanted = wants.methods;
     let shorties: Vec<Vec<u8>> = wanted.iter().map(shorty).collect();
-    let texts = (wants.descriptors())
-        .chain(wanted.iter().map(|w| w.name))
-        .chain(shorties.iter().map(Vec::as_slice))
-        .chain(wants.fields.iter().map(|f| f.name))
-        .chain(wants.strings.iter().map(Vec::as_slice));
     let strings = Table::add(
         file.strings.len(),
-        texts,
+        wants.texts(&shorties),
         |a, b| compare_strings(a, b),
         |text| find_string(file, text),
     )?;

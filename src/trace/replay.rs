@@ -147,6 +147,16 @@ struct NextSpan {
     span: SpanContext,
 }
 
+impl NextSpan {
+    fn behind(behind: u64, method: MethodIx, span: SpanContext) -> NextSpan {
+        NextSpan {
+            behind,
+            method,
+            span,
+        }
+    }
+}
+
 impl Next<'_> {
     /// The span that the call is which begins behind so many records.
     fn span(&mut self, records: u64) -> Option<NextSpan> {
@@ -581,11 +591,7 @@ impl Replay {
             }
             Escape::Span { id, span } => {
                 let method = self.row(id, symbols, methods, visitor);
-                next.span = Some(NextSpan {
-                    behind: self.run.tally.records,
-                    method,
-                    span,
-                });
+                next.span = Some(NextSpan::behind(self.run.tally.records, method, span));
                 if self.run.over == 0 && span.flags & SPAN_BEGUN == 0 {
                     visitor.span(method, span, self.run.stack.len());
                 }
@@ -603,15 +609,11 @@ impl Replay {
             }
             Escape::Logical { flags, call } => {
                 next.logical = Some(Logical { flags, call });
-                if let Some(NextSpan { method, span, .. }) = next.span(self.run.tally.records) {
-                    visitor.logical_span(method, call, span);
-                }
+                self.begins_span(next, call, visitor);
             }
             Escape::Stays { call } => next.stays = Some(call),
             Escape::Begin { id, call, time } => {
-                if let Some(NextSpan { method, span, .. }) = next.span(self.run.tally.records) {
-                    visitor.logical_span(method, call, span);
-                }
+                self.begins_span(next, call, visitor);
                 self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
                 if self.run.stack.last().is_some_and(|f| f.root > 0) {
@@ -645,10 +647,16 @@ impl Replay {
             }
             Escape::Unhandled { time } => {
                 let details = next.details.take();
-                let details = details.as_ref().map(Described::as_deref);
-                self.unhandled(time, details, visitor);
+                self.unhandled(time, details.as_ref().map(Described::as_deref), visitor);
             }
             _ => {}
+        }
+    }
+
+    /// The logical call that begins or goes on next is a span, if a record said so.
+    fn begins_span(&mut self, next: &mut Next<'_>, call: u64, visitor: &mut impl Visitor) {
+        if let Some(NextSpan { method, span, .. }) = next.span(self.run.tally.records) {
+            visitor.logical_span(method, call, span);
         }
     }
 

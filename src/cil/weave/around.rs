@@ -174,6 +174,20 @@ struct LayerNames<'n> {
     place: usize,
 }
 
+impl LayerNames<'_> {
+    /// The name of the method that a delegate calls.
+    fn of_run(self, number: usize) -> String {
+        format!("{} (proceed {}.{number})", self.method, self.place)
+    }
+}
+
+impl Keeps {
+    fn with(self, closure: Option<&Closure>) -> Kept<'_> {
+        let keeps = self;
+        Kept { keeps, closure }
+    }
+}
+
 /// What an object that runs a body keeps, and in what.
 #[derive(Clone, Copy)]
 struct Kept<'k> {
@@ -636,12 +650,8 @@ impl Adding<'_, '_, '_> {
             let method = match runs_itself(whole, keeps, proceed, self.importer) {
                 true => next,
                 false => {
-                    let LayerNames { method, place } = names;
-                    let name = format!("{method} (proceed {place}.{})", runs.len() + 1);
-                    let kept = Kept {
-                        keeps,
-                        closure: closure.as_ref(),
-                    };
+                    let name = names.of_run(runs.len() + 1);
+                    let kept = keeps.with(closure.as_ref());
                     self.run(whole, nested, proceed, next, &name, kept)?
                 }
             };

@@ -162,6 +162,12 @@ struct OwnAt<'o, 'm> {
     start: u32,
 }
 
+impl<'o, 'm> OwnAt<'o, 'm> {
+    fn of(opened: &'o Opened<'m>, id: u32, start: u32) -> OwnAt<'o, 'm> {
+        OwnAt { opened, id, start }
+    }
+}
+
 /// A method with a state machine: [`Joiner`](crate::cil::weave::join::Joiner) weaves it.
 #[derive(Clone, Copy)]
 pub(crate) struct PlannedMachine {
@@ -962,11 +968,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         let mut own_code = std::mem::take(&mut scratch.own);
         let own = match bound {
             Some(bound) => {
-                let at = OwnAt {
-                    opened,
-                    id: planned.id,
-                    start: recipe.start,
-                };
+                let at = OwnAt::of(opened, planned.id, recipe.start);
                 let ends_here = self.make_own(&mut own_code, bound, at, of, &shape)?;
                 recipe.extra = own_code.extra();
                 if recipe.error.is_empty() && ends_here && !bound.exception.is_empty() {

@@ -262,6 +262,17 @@ pub struct Catches {
     pub catch_all: u32,
 }
 
+impl Catches {
+    pub fn of(list: u32, catch_all: u32) -> Catches {
+        Catches { list, catch_all }
+    }
+
+    /// Nothing but what catches all.
+    pub fn all(catch_all: u32) -> Catches {
+        Catches::of(NO_LIST, catch_all)
+    }
+}
+
 /// Stands for "no list of the old code" in [`Catches`].
 pub const NO_LIST: u32 = u32::MAX;
 /// Stands for "no further catch-all" in [`Catches`].
@@ -405,10 +416,7 @@ pub fn copy(
         tries.clear();
         for t in code.tries() {
             let t = t?;
-            let handlers = Catches {
-                list: t.list.into(),
-                catch_all: NO_CATCH_ALL,
-            };
+            let handlers = Catches::of(t.list.into(), NO_CATCH_ALL);
             tries.add((t.start, t.end), code, handlers, map, |pc| pc)?;
         }
         align(out, start);

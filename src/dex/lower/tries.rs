@@ -3,7 +3,7 @@
 use super::lowering::{Lowering, Protected, Scratch, Sequences};
 use crate::aspect::advice::Advice;
 use crate::dex::analysis::monitors::Held;
-use crate::dex::format::code_item::{Catches, NO_CATCH_ALL, NO_LIST};
+use crate::dex::format::code_item::{Catches, NO_CATCH_ALL};
 use crate::dex::format::insn;
 use crate::error::Result;
 
@@ -34,10 +34,7 @@ impl Lowering<'_, '_> {
             ..
         } = &scratch.sequences;
         let behind_handlers = handler + handlers.len() as u32 * insn::units(code);
-        let outside = Catches {
-            list: NO_LIST,
-            catch_all: behind_handlers,
-        };
+        let outside = Catches::all(behind_handlers);
         // Where sections begin: in front of what is protected, or between.
         let mut begins = entries
             .iter()
@@ -65,10 +62,7 @@ impl Lowering<'_, '_> {
             None => Ok(()),
         };
         for s in stretches.iter() {
-            let catches = Catches {
-                list: s.list,
-                catch_all: target(s.ours),
-            };
+            let catches = Catches::of(s.list, target(s.ours));
             if let Some(points) = self.method.points {
                 for range in points.protected(s, layout) {
                     add(range, catches)?;
@@ -88,10 +82,7 @@ impl Lowering<'_, '_> {
             add(begin, outside)?;
         }
         for &(start, end) in exits.iter().filter(|_| !handlers.is_empty()) {
-            let inside = Catches {
-                list: NO_LIST,
-                catch_all: target(Some(0)),
-            };
+            let inside = Catches::all(target(Some(0)));
             let end = end.min(start.saturating_add(*protected_exit));
             if start == end {
                 continue;
@@ -111,11 +102,7 @@ impl Lowering<'_, '_> {
         for (at, calls) in inner.chain([(behind_handlers, &goes_on.outer)]) {
             for call in calls {
                 let called = (at + call.called.0, at + call.called.1);
-                let catches = Catches {
-                    list: NO_LIST,
-                    catch_all: at + call.at,
-                };
-                add(called, catches)?;
+                add(called, Catches::all(at + call.at))?;
             }
         }
         if let Some(NewTry { range, catches }) = open {
