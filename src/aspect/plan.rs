@@ -93,7 +93,7 @@ pub struct Redirected {
     pub redirect: u32,
 }
 
-/// A call that stays as it is.
+/// A planned call that is not redirected, and why.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftCall {
     pub call: Redirected,
@@ -101,7 +101,7 @@ pub struct LeftCall {
 }
 
 impl LeftCall {
-    /// All stay for one reason.
+    /// These calls, all for one reason.
     pub fn all<I>(calls: I, reason: Reason) -> impl Iterator<Item = LeftCall>
     where
         I: IntoIterator<Item = Redirected>,
@@ -399,7 +399,7 @@ struct Current<'a> {
     matcher: TypeMatcher<'a>,
 }
 
-/// What a method gets after all.
+/// The verdict about a method, once its hooks are bound.
 struct Settled {
     verdict: Verdict,
     /// The place of its hooks in the plan.
@@ -851,7 +851,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Binds what a method gets. `None`: the job fails for it.
+    /// Binds the hooks of a method. `None`: they do not fit, and the job fails.
     fn bound(
         &mut self,
         place: MethodPlace,

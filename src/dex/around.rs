@@ -840,7 +840,7 @@ fn done(outlines: &[Outline<'_>], moves: &FxHashMap<u32, Moved>) -> FxHashMap<Me
     each.collect()
 }
 
-/// What the parts of methods are and name.
+/// The ids of the split methods, and of what they name.
 struct FoundIds {
     added: Added,
     names: Names,

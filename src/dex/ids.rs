@@ -62,7 +62,7 @@ pub(crate) struct PlacedMethod {
 }
 
 impl PlacedMethod {
-    /// The same where its code lies behind so much else.
+    /// The same with its code moved by `start` bytes.
     pub fn behind(self, start: u32) -> PlacedMethod {
         PlacedMethod {
             code: start + self.code,

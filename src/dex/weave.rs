@@ -85,7 +85,7 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
     weave_named(dex, plan, &[], scratch, run)
 }
 
-/// A file of a dex file.
+/// One of the dex files of a container.
 pub(crate) struct OfFile<'d, 'a, 'p> {
     pub file: &'d File<'a>,
     /// The methods that are planned in it.

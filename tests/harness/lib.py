@@ -81,7 +81,7 @@ def judges():
     return {v: jdks()[v] for v in chosen}
 
 
-#: It runs for a second: compiling its own code twice takes longer than it saves.
+#: Options of javac, which runs for a second: for HotSpot to compile it twice takes longer than it saves.
 JAVAC = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
 
 

@@ -38,12 +38,12 @@ use spans::SpanOf;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where what is bound lies.
+/// The artifact that hooks are bound for, and where its adapters go.
 #[derive(Clone, Copy)]
 pub struct Home<'a> {
     /// The file name of the artifact.
     pub artifact: &'a str,
-    /// What names of adapters begin with, package and all (JVM, dex).
+    /// The prefix of adapters' class names, with the package (JVM, dex).
     pub adapters: &'a str,
 }
 
@@ -76,7 +76,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Nothing but a method and where it lies.
+    /// A method alone: nothing that a rule adds.
     pub fn new(
         ty: &'a str,
         name: &'a str,
@@ -111,10 +111,10 @@ pub struct Binder<'a> {
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
 }
 
-/// An aspect that leaves something out of texts.
+/// An aspect that masks texts of the trace.
 struct Holding<'a> {
     aspect: Meets<'a>,
-    /// A value at the start tells its mask.
+    /// A value that is recorded at the start passes its mask to the hook library.
     told: bool,
 }
 
@@ -167,7 +167,7 @@ pub(super) struct Binding<'b> {
     pub(super) sends: bool,
 }
 
-/// Something that an earlier call gave.
+/// The result of an earlier call of the hook, kept in a state of the method.
 #[derive(Clone)]
 pub(super) struct KeptAt {
     /// Its place in [`Keep::states`].
@@ -1437,7 +1437,7 @@ struct Candidate<'c> {
 /// Why an overload does not take the operands.
 #[derive(Clone, Copy)]
 struct Unfitting {
-    /// The first operand that does not fit, if it is one alone.
+    /// The operand that does not fit; `None`: all together do not.
     at: Option<usize>,
     why: Why,
 }

@@ -673,7 +673,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// What a call gives, as it is shown.
+/// The result of a call, as `weave plan` shows it.
 struct Shown {
     /// Where it is kept.
     state: u16,

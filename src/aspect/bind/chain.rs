@@ -28,7 +28,7 @@ const MAX_TYPES: usize = 10_000;
 /// Most types that one type may be made of, by the type arguments in it.
 const MAX_PARTS: usize = 1_000;
 
-/// How the head of a chain is taken, and as what.
+/// How the first value of a chain is converted, and to which type.
 struct Taken {
     convert: Convert,
     ty: Ty,
@@ -237,7 +237,7 @@ impl<'b> Binding<'b> {
         Ok(self.links(head, taken, links, keep))
     }
 
-    /// How the head of a chain is taken.
+    /// How the first value of a chain is converted.
     fn taken(&self, head: &Ty) -> Taken {
         let (convert, ty) = match head {
             Ty::ByRef(inner) if matches!(**inner, Ty::Param { .. }) => {

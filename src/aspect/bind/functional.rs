@@ -211,7 +211,7 @@ fn of_platform(name: &str) -> Option<Function> {
 struct OfPlatform {
     name: &'static str,
     method: &'static str,
-    /// Without what opens it.
+    /// Without the opening parenthesis.
     descriptor: &'static str,
 }
 

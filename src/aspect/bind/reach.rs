@@ -142,7 +142,7 @@ struct Walk<'w, 'a> {
     reach: &'w Reach<'a>,
     seen: FxHashSet<MethodNames<&'w str>>,
     initialised: FxHashSet<&'w str>,
-    /// Methods on the way, and what they call.
+    /// Methods whose calls are still to be followed, with these calls.
     work: Vec<(MethodNames<&'w str>, &'w [Effect])>,
 }
 

@@ -128,10 +128,10 @@ pub struct SaidMember {
     pub result: Box<str>,
 }
 
-/// Something that an aspect calls.
+/// A method that a rule of an aspect calls.
 pub struct Called<'a> {
     pub call: &'a HookCall,
-    /// It is for a value in the trace.
+    /// Its result is a value in the trace (`record`).
     pub is_value: bool,
 }
 
@@ -153,7 +153,7 @@ pub struct Meets<'a> {
 }
 
 impl<'a> Meets<'a> {
-    /// What the hook library is called with is of no aspect.
+    /// Calls of the hook library, which belong to no aspect.
     pub fn none(hooks: &'a OwnHooks) -> Meets<'a> {
         Meets {
             aspect: 0,

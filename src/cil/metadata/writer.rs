@@ -23,17 +23,17 @@ struct MethodPieces {
     format: RowFormat,
 }
 
-/// What becomes of a method's body.
+/// The new address of a method's body, and the flags that the method gets or loses.
 pub struct PlacedBody {
     /// The method's row.
     pub method: u32,
     /// The address.
     pub rva: u32,
-    /// The method is not to be inlined.
+    /// It gets `NoInlining`.
     pub apart: bool,
-    /// Or not whatever it takes.
+    /// It loses `AggressiveInlining`.
     pub unmarked: bool,
-    /// The runtime does not suspend it.
+    /// It loses `Async`: the runtime does not suspend it.
     pub unsuspended: bool,
 }
 

@@ -167,7 +167,7 @@ struct PartMethod {
     called: u32,
 }
 
-/// What names of methods of a layer are made of.
+/// The method and the layer's number, of which the names of its delegates' methods are made.
 #[derive(Clone, Copy)]
 struct LayerNames<'n> {
     method: &'n str,
@@ -188,7 +188,7 @@ impl Keeps {
     }
 }
 
-/// What an object that runs a body keeps, and in what.
+/// What an object that runs a body keeps, and the class that has the fields.
 #[derive(Clone, Copy)]
 struct Kept<'k> {
     keeps: Keeps,

@@ -209,7 +209,7 @@ pub(crate) enum Named<'a> {
     Parent(u32),
 }
 
-/// What of a machine has hooks at its end, as in [`Completion`].
+/// The parts of a state machine that get hooks at the end, as in [`Completion`].
 #[derive(Default)]
 struct Pieces {
     pieces: Vec<(u32, Piece)>,

@@ -41,9 +41,9 @@ use crate::error::{Error, Kind, Result};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// Of methods that can be switched the JIT may inline those that start off and had so many bytes of code. From .NET 10 on it
-/// inlines methods with handlers, and takes seconds for one into which many of them go: so it did at 80 bytes (docs/cost.md).
-const SMALL: usize = 32;
+/// The most bytes of code of a method that starts off and that the JIT may inline. From .NET 10 on the JIT inlines methods with
+/// handlers, and takes seconds for a caller that inlines many of them: it did so with 80 bytes (docs/cost.md).
+const MOST_INLINED: usize = 32;
 
 /// Reusable buffers for weaving; one a thread.
 #[derive(Default)]
@@ -1012,7 +1012,7 @@ impl<'i, 'a> Weaver<'i, 'a> {
         };
         let has_handler = !recipe.error.is_empty();
         let apart = bound.is_some_and(|b| {
-            b.switched().is_some() && !(b.starts_off() && body.code.len() <= SMALL)
+            b.switched().is_some() && !(b.starts_off() && body.code.len() <= MOST_INLINED)
         });
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
@@ -1241,7 +1241,7 @@ impl Scratch {
         });
     }
 
-    /// The method whose body was added last has a handler. `apart`: the JIT is not to inline it ([`SMALL`]).
+    /// The method whose body was added last has a handler. `apart`: the JIT is not to inline it ([`MOST_INLINED`]).
     fn has_handler(&mut self, apart: bool) {
         if let Some(body) = self.bodies.list.last_mut() {
             body.has_handler = true;

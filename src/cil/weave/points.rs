@@ -33,10 +33,10 @@ struct Told {
     line: u32,
 }
 
-/// The method that is called at a point, and what it may be told.
+/// The hook that a point calls, and the names and the line that it can ask for.
 #[derive(Clone, Copy)]
 struct Called<'t> {
-    /// A token.
+    /// Its token.
     method: u32,
     told: &'t Told,
 }

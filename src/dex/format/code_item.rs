@@ -267,7 +267,7 @@ impl Catches {
         Catches { list, catch_all }
     }
 
-    /// Nothing but what catches all.
+    /// A catch-all alone.
     pub fn all(catch_all: u32) -> Catches {
         Catches::of(NO_LIST, catch_all)
     }

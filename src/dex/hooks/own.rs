@@ -64,7 +64,7 @@ const NANO_TIME: Wanted<'static> = Wanted {
 /// Hooks that were added to a dex's tables.
 pub(crate) struct AddedHooks {
     pub added: Added,
-    /// Which of the hooks that were asked for the first of the added methods are.
+    /// For each of the first added methods, the number of the hook that was asked for.
     pub places: Vec<usize>,
 }
 

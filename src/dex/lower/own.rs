@@ -668,12 +668,12 @@ fn states(bound: &Bound, block: &mut Block) -> Vec<u32> {
     states.map(|ty| block.take(words(ty))).collect()
 }
 
-/// Registers for what hooks say that the method returns.
+/// Two registers for the result that hooks give to the method.
 fn given(bound: &Bound, block: &mut Block) -> Option<u32> {
     (bound.may_skip() || bound.may_end()).then(|| block.take(2))
 }
 
-/// Registers for what hooks give that is to be converted.
+/// Two registers for results of hooks before they are converted.
 fn raw(bound: &Bound, block: &mut Block) -> Option<u32> {
     let converts = calls(bound).any(|call| call.conversion() != Convert::Same);
     converts.then(|| block.take(2))

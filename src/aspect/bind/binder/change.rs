@@ -9,7 +9,7 @@ enum Target {
     Value {
         dest: Dest,
         to: Ty,
-        /// What was there before, or the exception that goes on.
+        /// The value before the change, or the exception that is thrown.
         old: Value,
     },
     /// Whether the body runs.

@@ -10,7 +10,7 @@ pub(super) struct SpanOf<'r> {
     pub(super) aspects: &'r [Meets<'r>],
 }
 
-/// What a free word of a rule stands for.
+/// A word that a rule defines, and the state that holds its value.
 #[derive(Clone)]
 struct FreeWord {
     word: &'static str,
@@ -402,7 +402,7 @@ impl<'b> Binding<'b> {
         Ok(())
     }
 
-    /// Something that the hook library says of a header.
+    /// A call of the hook library that gives a part of a header.
     fn sent_part(
         &mut self,
         written: &OwnHook,

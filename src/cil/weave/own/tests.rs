@@ -1090,7 +1090,7 @@ fn is_inlined(owner: &str, role: Role, says: i32) -> Vec<(String, bool)> {
     .collect()
 }
 
-/// Large ones and those that start on are not.
+/// Large methods, and those that start on, are marked `NoInlining`.
 #[test]
 fn of_what_can_be_switched_small_methods_that_start_off_are_inlined() {
     const INFO: i32 = 1 << 4;
