@@ -99,6 +99,11 @@ def until(what, condition):
     raise RuntimeError(f"waited {PATIENCE} s for {what}")
 
 
+def begun(*traces):
+    """Waits until traces have a header. A file is there a moment before its process has mapped it."""
+    until("the trace", lambda: all(trace.exists() and trace.read_bytes()[:6] == b"WTRACE" for trace in traces))
+
+
 def free_ports(count):
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [s.getsockname()[1] for s in sockets]
@@ -365,7 +370,7 @@ def check_fast(score, folder, policy, count=CALLS, least_ms=0, limit="8m"):
     traces = fresh(folder / "traces")
     collector, log = Collector(folder), folder / "weave.log"
     program = start_writer([*compiled(folder, "Fast", FAST), str(count), str(least_ms)], traces, policy, limit=limit, patience=170_000)
-    until("the trace", lambda: (traces / "t.wtrace").exists() and (traces / "t.wtrace").read_bytes()[:6] == b"WTRACE")
+    begun(traces / "t.wtrace")
     weave = follow(traces / "t.wtrace", collector, "grpc", log)
     took, _ = program.communicate(timeout=PATIENCE)
     status = weave.wait(PATIENCE)

@@ -14,7 +14,7 @@ import termios
 import time
 
 from lib import WORK, Missing, Score, fresh, main, run, weave_binary
-from otlp import PATIENCE, compiled, until
+from otlp import PATIENCE, begun, compiled
 
 WIDTH, HEIGHT = 130, 30
 # Two methods of which one calls the other; a phase goes on until the next is asked for.
@@ -184,7 +184,7 @@ def body():
     program = subprocess.Popen(compiled(folder, "Busy", BUSY), env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     program.stdout.readline()
     trace = folder / "t.wtrace"
-    until("the trace", lambda: trace.exists() and trace.read_bytes()[:6] == b"WTRACE")
+    begun(trace)
     terminal = Terminal(folder, [weave_binary(), "top", program.pid, "--delay", "500ms"])
     try:
         def shows(name, condition):
@@ -242,7 +242,7 @@ def check_several(score, folder):
         programs.append(subprocess.Popen(compiled(folder, "Busy", BUSY), env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         programs[-1].stdout.readline()
     first, second = (str(program.pid) for program in programs)
-    until("the traces", lambda: all((folder / f"{name}.wtrace").exists() for name in ("a", "b")))
+    begun(*(folder / f"{name}.wtrace" for name in ("a", "b")))
     terminal = Terminal(folder, [weave_binary(), "top", first, second, "--delay", "500ms"])
     try:
         def shows(name, condition):
