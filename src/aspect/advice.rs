@@ -108,6 +108,8 @@ pub enum Reason {
     Trivial,
     /// Fewer bytes of code than the rule's `min-size`.
     Small,
+    /// Short, under `mode = "auto"`: its time is its caller's, and what it calls is recorded or quick.
+    Short,
     /// Of a kind (bridge, synthetic, static initialiser, lambda) that the rule does not name.
     Kind,
     /// The rule's `exclude` names it.
@@ -207,6 +209,7 @@ impl Reason {
             Reason::NoBody => "no-body",
             Reason::Trivial => "trivial",
             Reason::Small => "small",
+            Reason::Short => "short",
             Reason::Kind => "kind",
             Reason::Excluded => "excluded",
             Reason::AlreadyWoven => "already-woven",
@@ -308,6 +311,7 @@ impl fmt::Display for Reason {
             Reason::NoBody => "abstract or native: there is no body",
             Reason::Trivial => "empty or a trivial accessor (name it with min-size = 0)",
             Reason::Small => "smaller than min-size",
+            Reason::Short => "short, so auto leaves it to its callers (min-size = 0 takes it)",
             Reason::Kind => "of a kind that no rule names",
             Reason::Excluded => "excluded by the rule",
             Reason::AlreadyWoven => "woven already",

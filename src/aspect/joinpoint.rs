@@ -7,6 +7,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Parameter, Signature, Ty};
 use crate::aspect::callees::CallRules;
 use crate::aspect::point::{EachPoint, PointKinds};
+use crate::aspect::short::Knows;
 use std::fmt;
 
 /// Visibility of a type or method, in terms common to the three formats.
@@ -249,6 +250,15 @@ pub trait MethodDetails {
     /// Whether its code is straight-line: no call, no array, no monitor, no backward branch. Its time is bounded by its
     /// length.
     fn is_straight_line(&self) -> bool {
+        false
+    }
+    /// How many parameters it has, without `this`.
+    fn parameter_count(&self) -> usize {
+        0
+    }
+    /// Whether its time is bounded by its length and by the calls that it makes: no array, no lock, no backward branch, and
+    /// only calls that are known.
+    fn is_bounded(&self, _: Knows<'_>) -> bool {
         false
     }
     /// Why hooks at its points cannot have its `this`, if so.

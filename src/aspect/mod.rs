@@ -15,5 +15,6 @@ pub mod pointcut;
 pub mod rules;
 pub mod section;
 pub mod serial;
+pub mod short;
 pub mod structs;
 pub mod woven;

@@ -12,6 +12,7 @@ use crate::aspect::bind::ty::{Language, Target};
 use crate::aspect::joinpoint::{Described, Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use crate::aspect::rules::model::Meets;
+use crate::aspect::short;
 use crate::error::Result as CrateResult;
 use crate::spans::SpanRule;
 use crate::switches::{Switch, Switches, auto, says};
@@ -743,6 +744,27 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether a method is short, and its aspects leave it to its callers ([`crate::aspect::short`]).
+    fn leaves_short(&self, method: &Method<'_>, advice: Advice) -> bool {
+        let (Some(own), Some(Current { matcher, .. })) = (&self.own, &self.current) else {
+            return false;
+        };
+        if method.size > short::most_code(own.binder.target)
+            || method.kinds.intersects(Kinds::ASYNC)
+            || advice.without(Advice::LIBRARY) != Advice::default()
+        {
+            return false;
+        }
+        let (mut leaves, mut is_told) = (true, false);
+        matcher.each_aspect(method, &mut |aspect, said| {
+            leaves &= said.is_err() || self.matcher.matcher().leaves_short(aspect);
+        });
+        (method.details).annotations(&mut |name| is_told |= short::is_told_by(name));
+        let language = own.binder.target.language();
+        let bodies = &own.binder.catalog.bodies;
+        leaves && !is_told && (method.details).is_bounded(&|called| bodies.knows(called, language))
+    }
+
     /// Whether an aspect with hooks of its own leaves a method out that is too small for a trace.
     fn leaves_of_own(&self, method: &Method<'_>, reason: Reason) -> bool {
         let all = self.matcher.matcher();
@@ -975,6 +997,12 @@ impl Visitor for Planner<'_> {
         let switches = match verdict {
             Verdict::Weave(advice) => self.switches(method, advice),
             _ => None,
+        };
+        let verdict = match verdict {
+            Verdict::Weave(advice) if switches.is_some() && self.leaves_short(method, advice) => {
+                Verdict::Skip(Reason::Short)
+            }
+            _ => verdict,
         };
         let span = span.filter(|_| self.is_span_hooked(method, verdict));
         let settled = self.bound(place, method, verdict, switches, span.as_deref());

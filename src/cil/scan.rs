@@ -7,13 +7,14 @@ use crate::aspect::joinpoint::{
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
+use crate::aspect::short::Knows;
 use crate::cil::il::insn::{self, op};
 use crate::cil::image::Image;
 use crate::cil::machines::Machines;
 use crate::cil::metadata::flags::{has_il, impl_flag, method_flag};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
-use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::metadata::tables::{Row, decode, token, token_row, token_table};
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -533,6 +534,24 @@ impl MethodDetails for MethodView<'_, '_> {
             .row(table::METHOD_DEF, self.number);
         let body = row.and_then(|row| self.image.body(row.get(column::method_def::RVA)));
         body.is_ok_and(|(_, body)| insn::is_straight_line(body.code))
+    }
+
+    fn parameter_count(&self) -> usize {
+        sites::parameter_count(self.image, self.signature).unwrap_or_default()
+    }
+
+    fn is_bounded(&self, knows: Knows<'_>) -> bool {
+        let is_known = |token| sites::is_known(self.image, token, knows).unwrap_or_default();
+        let is_bounded = |row: Row<'_>| {
+            let is_locked = row.get(column::method_def::IMPL_FLAGS) & impl_flag::SYNCHRONIZED != 0;
+            let body = self.image.body(row.get(column::method_def::RVA));
+            !is_locked
+                && body.is_ok_and(|(_, body)| insn::is_straight_but_for_calls(body.code, is_known))
+        };
+        let tables = &self.image.metadata.tables;
+        tables
+            .row(table::METHOD_DEF, self.number)
+            .is_ok_and(is_bounded)
     }
 
     fn has_lines(&self) -> bool {

@@ -7,6 +7,7 @@ use crate::aspect::joinpoint::{
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
+use crate::aspect::short::{Called, Knows};
 use crate::bytes::{Cursor, mutf8, u32_at};
 use crate::dex::format::class::{self, Budget, ClassDef, Members, fields_of, flag};
 use crate::dex::format::code_item::{self, Code};
@@ -316,6 +317,27 @@ impl Class<'_, '_> {
     }
 }
 
+fn parameter_count(file: &File<'_>, proto: u32) -> Result<usize> {
+    Ok(file.type_list(file.proto(proto)?.parameters)?.len())
+}
+
+/// Whether a method that code calls is known.
+fn is_known(class: &Class<'_, '_>, method: u32, knows: Knows<'_>) -> Result<bool> {
+    let file = class.file;
+    let MethodId {
+        class: owner,
+        proto,
+        name,
+    } = file.method(method)?;
+    let (owner, name) = (file.type_name(owner)?, file.string(name)?);
+    Ok((class.patience).allows(owner.len() + name.len())
+        && knows(&Called {
+            ty: &owner,
+            method: &mutf8(name),
+            parameters: parameter_count(file, proto)?,
+        }))
+}
+
 impl Details<'_, '_, '_> {
     fn is_constructor(&self) -> bool {
         let file = self.class.file;
@@ -392,6 +414,21 @@ impl MethodDetails for Details<'_, '_, '_> {
     fn is_straight_line(&self) -> bool {
         let code = Code::read(self.class.file.bytes, self.method.code as usize);
         self.method.code != 0 && code.is_ok_and(|code| insn::is_straight_line(code.insns))
+    }
+
+    fn parameter_count(&self) -> usize {
+        parameter_count(self.class.file, self.proto).unwrap_or_default()
+    }
+
+    fn is_bounded(&self, knows: Knows<'_>) -> bool {
+        let file = self.class.file;
+        let is_known = |method| is_known(self.class, method, knows).unwrap_or_default();
+        let code = Code::read(file.bytes, self.method.code as usize);
+        self.method.code != 0
+            && code.is_ok_and(|code| {
+                self.class.patience.allows(code.insns.len())
+                    && insn::is_straight_but_for_calls(code.insns, is_known)
+            })
     }
 
     fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
@@ -541,6 +578,7 @@ mod tests {
                 declared: false,
                 members: &no_members,
                 interfaces: false,
+                has_bodies: None,
             });
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();

@@ -353,13 +353,18 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
 /// Whether code is straight-line: no call, no array, no monitor, no backward branch. False for code that cannot be
 /// read.
 pub fn is_straight_line(code: &[u8]) -> bool {
+    is_straight_but_for_calls(code, |_| false)
+}
+
+/// The same, but for calls that may be there.
+pub fn is_straight_but_for_calls(code: &[u8], may_call: impl Fn(Insn) -> bool) -> bool {
     straight::is_straight_line(code.len(), |pc| {
         let insn = at(code, pc).ok()?;
-        let mut back = matches!(
-            insn.opcode,
-            op::INVOKEVIRTUAL
-                ..=op::INVOKEDYNAMIC
-                    | op::NEWARRAY
+        let is_call = matches!(insn.opcode, op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC);
+        let mut back = is_call && !may_call(insn)
+            || matches!(
+                insn.opcode,
+                op::NEWARRAY
                     | op::ANEWARRAY
                     | op::MULTIANEWARRAY
                     | op::MONITORENTER
@@ -367,7 +372,7 @@ pub fn is_straight_line(code: &[u8]) -> bool {
                     | op::JSR
                     | op::JSR_W
                     | op::RET
-        );
+            );
         match insn.form {
             Form::Branch | Form::WideBranch => back |= branch_target(code, insn).ok()? <= pc,
             Form::Switch => switch_targets(code, insn, |target| back |= target <= pc).ok()?,

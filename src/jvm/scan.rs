@@ -8,6 +8,7 @@ use crate::aspect::joinpoint::{
     TypeDetails, Visitor,
 };
 use crate::aspect::point::{EachPoint, PointKinds};
+use crate::aspect::short::{Called, Knows};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
@@ -197,6 +198,27 @@ impl MethodDetails for Details<'_, '_> {
         code.is_ok_and(|code| code.is_some_and(|code| insn::is_straight_line(code.insns)))
     }
 
+    fn parameter_count(&self) -> usize {
+        parameter_count(
+            self.class
+                .pool
+                .utf8(self.method.descriptor)
+                .unwrap_or_default(),
+        )
+    }
+
+    fn is_bounded(&self, knows: Knows<'_>) -> bool {
+        let code = self.class.code(self.method);
+        self.method.access & flag::SYNCHRONIZED == 0
+            && code.is_ok_and(|code| {
+                code.is_some_and(|code| {
+                    insn::is_straight_but_for_calls(code.insns, |insn| {
+                        is_known(self.class, code.insns, insn, knows).unwrap_or_default()
+                    })
+                })
+            })
+    }
+
     fn lines(&self) -> Vec<LineStart> {
         let code = self.class.code(self.method);
         let lines = code.and_then(|code| match code {
@@ -214,6 +236,26 @@ impl MethodDetails for Details<'_, '_> {
         // A method that cannot be read ends here: weaving it reports that.
         let _ = sites::each_call(self.class, self.called(rules), self.method, each);
     }
+}
+
+/// Whether what an instruction calls is known. `invokedynamic` makes an object or a text.
+fn is_known(class: &Class<'_>, code: &[u8], insn: insn::Insn, knows: Knows<'_>) -> Result<bool> {
+    if insn.opcode == op::INVOKEDYNAMIC {
+        return Ok(true);
+    }
+    let at = insn.pc as usize;
+    let member = (class.pool).member(u16::from_be_bytes([code[at + 1], code[at + 2]]))?;
+    Ok(knows(&Called {
+        ty: &mutf8(class.pool.class_name(member.owner)?),
+        method: &mutf8(member.name),
+        parameters: parameter_count(member.descriptor),
+    }))
+}
+
+fn parameter_count(descriptor: &[u8]) -> usize {
+    let mut count = 0;
+    signature::each_parameter(descriptor, |_| count += 1);
+    count
 }
 
 /// What a method takes and gives, for hooks.

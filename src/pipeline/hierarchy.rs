@@ -42,6 +42,13 @@ struct Found {
     /// What chains can ask for.
     members: Vec<Named<MemberType>>,
     interfaces: Vec<Named<Interface>>,
+    bodies: Vec<Bodies>,
+}
+
+/// The methods with a body in a file, by their keys.
+struct Bodies {
+    code: Code,
+    keys: Vec<u64>,
 }
 
 /// What was found of a type.
@@ -70,10 +77,16 @@ impl Found {
         self.declared.extend(other.declared);
         self.members.extend(other.members);
         self.interfaces.extend(other.interfaces);
+        self.bodies.extend(other.bodies);
     }
 
     fn collected(code: Code, collector: Collector<'_>) -> Found {
+        let keys = collector.bodies;
         Found {
+            bodies: (!keys.is_empty())
+                .then_some(Bodies { code, keys })
+                .into_iter()
+                .collect(),
             declared: Named::all(code, collector.declared),
             members: Named::all(code, collector.members),
             interfaces: Named::all(code, collector.interfaces),
@@ -87,7 +100,7 @@ impl Found {
 }
 
 /// What is looked for: the types that rules call, as artifacts may spell them.
-struct Wanted {
+struct Wanted<'m> {
     types: FxHashSet<String>,
     /// What all types declare, for rules about calls (JVM, dex).
     all: bool,
@@ -95,9 +108,11 @@ struct Wanted {
     members: FxHashSet<String>,
     /// Interfaces, which `proceed` may be an object of.
     interfaces: bool,
+    /// Whether the methods of a type count that have a body.
+    has_bodies: Option<&'m (dyn Fn(&str) -> bool + Sync)>,
 }
 
-impl Wanted {
+impl Wanted<'_> {
     fn collector(&self, code: Code) -> Collector<'_> {
         Collector::new(Collect {
             types: &self.types,
@@ -105,12 +120,13 @@ impl Wanted {
             declared: self.all && code != Code::Assembly,
             members: &self.members,
             interfaces: self.interfaces,
+            has_bodies: self.has_bodies,
         })
     }
 }
 
 /// What is looked for in the input, the libraries and the references.
-fn wanted(matcher: &Matcher) -> Wanted {
+fn wanted(matcher: &Matcher) -> Wanted<'_> {
     let own = matcher.hook_types();
     let values = VALUES
         .into_iter()
@@ -127,6 +143,7 @@ fn wanted(matcher: &Matcher) -> Wanted {
         all: matcher.has_points(),
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),
+        has_bodies: None,
     }
 }
 
@@ -159,6 +176,9 @@ impl Found {
         for ty in self.members {
             catalogs.add_members(ty.code, ty.name, ty.found);
         }
+        for bodies in self.bodies {
+            catalogs.add_bodies(bodies.code, bodies.keys);
+        }
         for ty in self.interfaces {
             catalogs.add_interface(ty.code, ty.name, ty.found);
         }
@@ -174,7 +194,8 @@ pub(crate) fn build(
 ) -> Result<(Hierarchy, Catalogs)> {
     let mut hierarchy = Hierarchy::default();
     let mut catalogs = Catalogs::default();
-    let wanted = wanted(matcher);
+    let takes = |ty: &str| matcher.takes_all_of(ty);
+    let mut wanted = wanted(matcher);
     let mut structs = Structs::default();
     let mut add = |found: Found, is_library: bool| {
         found.join(&mut hierarchy, &mut catalogs, &mut structs, is_library);
@@ -212,6 +233,11 @@ pub(crate) fn build(
             );
             return Err(Error::usage(what));
         }
+        // Nobody weaves the references here.
+        wanted.has_bodies = match i == 0 && matcher.leaves_any_short() {
+            true => Some(&takes),
+            false => None,
+        };
         add(of_path(path, &wanted)?, false);
     }
     if matcher.takes_values() && !input.is_dir() {
@@ -255,6 +281,7 @@ fn add_structs_beside(input: &Path, structs: &mut Structs) -> Result<()> {
             declared: false,
             members: &none,
             interfaces: false,
+            has_bodies: None,
         });
         if path != *input && cil::scan(&image, &mut collector).is_ok() {
             for (name, by_ref_like) in collector.structs {
@@ -278,7 +305,7 @@ fn add_structs_beside(input: &Path, structs: &mut Structs) -> Result<()> {
     Ok(())
 }
 
-fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {
+fn of_path(path: &Path, wanted: &Wanted<'_>) -> Result<Found> {
     if !path.is_dir() {
         return of_file(path, wanted);
     }
@@ -293,12 +320,12 @@ fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {
     Ok(all)
 }
 
-fn of_file(path: &Path, wanted: &Wanted) -> Result<Found> {
+fn of_file(path: &Path, wanted: &Wanted<'_>) -> Result<Found> {
     Ok(of_bytes(&Input::open(path)?, wanted))
 }
 
 /// A file that cannot be read has no types here. If it is the input, weaving it reports the error.
-fn of_bytes(bytes: &[u8], wanted: &Wanted) -> Found {
+fn of_bytes(bytes: &[u8], wanted: &Wanted<'_>) -> Found {
     match Format::of(bytes) {
         Format::Class => of_class(bytes, wanted).unwrap_or_default(),
         Format::Zip => Archive::open(bytes).map_or_else(
@@ -311,14 +338,18 @@ fn of_bytes(bytes: &[u8], wanted: &Wanted) -> Found {
     }
 }
 
-fn of_assembly(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
+fn of_assembly(bytes: &[u8], wanted: &Wanted<'_>) -> Result<Found> {
+    let image = cil::Image::parse(bytes)?;
     let mut collector = wanted.collector(Code::Assembly);
-    cil::scan(&cil::Image::parse(bytes)?, &mut collector)?;
+    cil::scan(&image, &mut collector)?;
+    if image.refusal().is_some() {
+        collector.bodies.clear(); // none of it is woven
+    }
     Ok(Found::collected(Code::Assembly, collector))
 }
 
 /// A class that cannot be read has no supertypes here. Weaving it reports the error.
-fn of_class(bytes: &[u8], wanted: &Wanted) -> Option<Found> {
+fn of_class(bytes: &[u8], wanted: &Wanted<'_>) -> Option<Found> {
     let class = Class::parse(bytes).ok()?;
     if class.is_module() {
         return None;
@@ -328,14 +359,14 @@ fn of_class(bytes: &[u8], wanted: &Wanted) -> Option<Found> {
     Some(Found::collected(Code::Class, collector))
 }
 
-fn of_dex(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
+fn of_dex(bytes: &[u8], wanted: &Wanted<'_>) -> Result<Found> {
     let mut collector = wanted.collector(Code::Dex);
     dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Dex, collector))
 }
 
 /// `room`: how many bytes the archives in it may still unpack to. Weaving reports those that do not fit.
-fn of_archive(archive: &Archive<'_>, depth: usize, room: &mut u64, wanted: &Wanted) -> Found {
+fn of_archive(archive: &Archive<'_>, depth: usize, room: &mut u64, wanted: &Wanted<'_>) -> Found {
     let members = archive.members();
     let classes: Vec<Found> = members
         .par_iter()

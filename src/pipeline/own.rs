@@ -74,6 +74,12 @@ impl Catalogs {
         self.0[code as usize].add_interface(name, interface);
     }
 
+    /// Adds methods that have a body, by their keys.
+    pub(crate) fn add_bodies(&mut self, code: Code, keys: Vec<u64>) {
+        let bodies = &mut self.0[code as usize].bodies;
+        keys.into_iter().for_each(|key| bodies.add(key));
+    }
+
     /// Adds what rules say of a type, wherever it may be.
     pub(crate) fn say(&mut self, said: &SaidType) {
         for code in [Code::Class, Code::Dex] {

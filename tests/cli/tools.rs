@@ -122,9 +122,11 @@ match = {{ type = \"com.acme.Fib\" }}
     let told = world.wove(&["plan", "app.jar", "--details"]).out;
     assert!(told.contains("[switched]"), "{told}");
     assert!(
-        told.contains("3 by aspect `all`, level info, auto\n"),
+        told.contains("2 by aspect `all`, level info, auto\n"),
         "{told}"
     );
+    let short = "- fail(int): short, so auto leaves it to its callers (min-size = 0 takes it)";
+    assert!(told.contains(short), "{told}");
     assert!(!told.contains("cannot be switched"), "{told}");
     world.write(
         "weave.toml",

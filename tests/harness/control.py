@@ -159,6 +159,34 @@ def auto(score, name, command, trace, pieces=()):
         score.check(f"{name}, auto: what runs in pieces is counted", counted, f"{counted}")
 
 
+#: Rules that take all of the class with short methods, and those that ask for them in two ways.
+GLUE = """version = 1
+[[aspect]]
+match = {{ type = ["app.**", "App.**"]{asks} }}
+mode = "auto"
+"""
+
+
+def short(score, name, artifact, folder):
+    """Of short methods `auto` leaves those whose time is that of what they call; rules that ask for them get them."""
+    rules = folder / "short.toml"
+
+    def told(asks):
+        rules.write_text(GLUE.format(asks=asks))
+        plan = json.loads(run([weave_binary(), "plan", "--json", "--details", "--rules", rules, artifact]).stdout)
+        glue = next(one for one in plan["classes"] if one["type"].rsplit("/")[-1].rsplit(".")[-1] == "Glue")
+        methods = lambda key: {one["method"].split("(")[0].lower() for one in glue[key]}
+        short = {one["method"].split("(")[0].lower() for one in glue["left"] if one["reason"] == "short"}
+        return methods("woven"), short - {".ctor"}
+
+    woven, left = told("")
+    good = len(left) == 3 and all(one.startswith("left") for one in left) and all(one.startswith("stays") for one in woven) and len(woven) >= 7
+    score.check(f"{name}: short methods are left to their callers", good, f"left {left}, woven {woven}")
+    for asks in (", min-size = 0", ', method = ["left*", "Left*"]'):
+        woven, left = told(asks)
+        score.check(f"{name}: short methods that rules ask for ({asks[2:]})", not left and sum(one.startswith("left") for one in woven) == 3, f"left {left}")
+
+
 def is_decided(trace, pieces):
     """Something is, and of what runs in pieces something, too."""
     ids = {method for method, symbol in trace.symbols.items() if symbol[1].lower() in pieces}
@@ -191,7 +219,7 @@ def storm(score, name, command, trace, pieces):
 
 def classes(folder):
     out = fresh(folder / "classes")
-    run([oldest_jdk() / "bin/javac", "-g", "--release", "8", "-Xlint:-options", "-encoding", "UTF-8", "-d", out, SOURCES / "java/app/Rounds.java"])
+    run([oldest_jdk() / "bin/javac", "-g", "--release", "8", "-Xlint:-options", "-encoding", "UTF-8", "-d", out, *(SOURCES / "java/app").glob("*.java")])
     app = folder / "app.jar"
     run([oldest_jdk() / "bin/jar", "cf", app, "-C", out, "."])
     return app
@@ -205,6 +233,7 @@ def unwoven(command):
 
 def java(score, folder):
     app = classes(folder)
+    short(score, "java", app, folder)
     rules = folder / "weave.toml"
     rules.write_text(RULES)
     run([weave_binary(), "-q", "--strict", "--rules", rules, app, folder / "woven.jar"])
@@ -221,6 +250,7 @@ def dex(score, folder):
     app, woven, rules = classes(folder), folder / "woven.dex", folder / "weave.toml"
     java = oldest_jdk() / "bin/java"
     check_dex.to_dex(app, folder / "app.dex")
+    short(score, "dex", folder / "app.dex", folder)
     rules.write_text(RULES)
     run([weave_binary(), "-q", "--strict", "--rules", rules, folder / "app.dex", woven])
     path = check_dex.class_path(score, "dex", woven)
@@ -232,7 +262,7 @@ def assembly(folder):
     mono = dotnet.mono_libraries() / "4.7.2-api"
     plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
     run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
-         "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Rounds.cs"])
+         "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Rounds.cs", SOURCES / "dotnet/Glue.cs"])
     rules = folder / "weave.toml"
     rules.write_text(RULES)
     run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", woven / "app.exe"])
@@ -241,6 +271,7 @@ def assembly(folder):
 
 def dotnet_(score, folder):
     plain, woven = assembly(folder)
+    short(score, "dotnet", plain / "app.exe", folder)
     rules = folder / "weave.toml"
     hosts = hooks.dotnet_hosts()
     for name, host in hosts.items():

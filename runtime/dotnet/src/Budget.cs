@@ -21,16 +21,18 @@ namespace Weave.Runtime
         private const int FewestChunks = 8;
         /// <summary>The least part of the rate that is allowed, however full the trace is.</summary>
         private const double LeastRate = 0.01;
-        /// <summary>Summing up may take so many hundredths of the process's CPU, and counting as many.</summary>
-        private const int Share = 3;
+        /// <summary>Summing up may take so many thousandths of the process's CPU, and counting as many.</summary>
+        private const int Share = 16;
         /// <summary>What a record takes, in nanoseconds.</summary>
         private const int Recording = 30;
         /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
         private const int Summing = 15;
         /// <summary>What counting a call takes where there are thousands of methods.</summary>
         private const int Counting = 10;
-        /// <summary>A call that takes so many nanoseconds is worth its sum, unless a rule says what all may take.</summary>
-        private const int Worthwhile = 2500;
+        /// <summary>
+        /// Methods whose calls took so many nanoseconds on average since the last look keep their sums, unless a rule says what all may take.
+        /// </summary>
+        private const int Worthwhile = 20000;
 
         private readonly Store store;
         private readonly long rate = Settings.Rate();
@@ -59,7 +61,8 @@ namespace Weave.Runtime
         private Tally sumsBefore = new Tally();
         private Tally counts = new Tally();
         private Tally countsBefore = new Tally();
-        private readonly Tally times = new Tally();
+        private Tally times = new Tally();
+        private Tally timesBefore = new Tally();
         private long cost;
         /// <summary>CPU time of the process when its chunks and its threads' tables were looked at; 0 where it was not asked for.</summary>
         private long spent;
@@ -84,7 +87,7 @@ namespace Weave.Runtime
         /// <summary>What each of what is recorded, summed up and counted may take of so much CPU of the process: what a rule says is a part of the rest.</summary>
         private double Allowance(long cpu)
         {
-            return overhead == 0 ? cpu / 100 * Share : (double)cpu * overhead / (1000 + overhead) / 3;
+            return overhead == 0 ? cpu / 1000 * Share : (double)cpu * overhead / (1000 + overhead) / 3;
         }
 
         internal bool IsEmpty
@@ -353,7 +356,7 @@ namespace Weave.Runtime
             }
             Swap(ref sums, ref sumsBefore);
             Swap(ref counts, ref countsBefore);
-            times.Clear();
+            Swap(ref times, ref timesBefore);
             for (int i = 0; i < tables.Count; i++)
             {
                 Sum[] all = tables[i].All;
@@ -418,7 +421,7 @@ namespace Weave.Runtime
             {
                 var id = (int)cells[i];
                 long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
-                bool isDear = overhead != 0 || times == null || times.Count(id) < cells[i + 1] * Worthwhile;
+                bool isDear = overhead != 0 || times == null || times.Count(id) - timesBefore.Count(id) < n * Worthwhile;
                 // What its code has counted nobody has decided about; how often it was called before does not matter.
                 bool isCounted = decisions == 2 && decided.Count(id) == 0 && old.Count(id) > 0;
                 if (n > 0 && isDear && (isCounted || decided.Count(id) == decisions) && control.SlowerThan(id) >= 0)

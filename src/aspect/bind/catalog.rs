@@ -4,6 +4,7 @@ use super::functional::{DELEGATE, Function, INVOKE, Interface};
 use super::ty::{Named, Signature, Ty};
 use crate::aspect::joinpoint::{Access, Field, Method, Type, Visitor};
 use crate::aspect::rules::model::SaidType;
+use crate::aspect::short::Bodies;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +25,8 @@ pub struct Catalog {
     simple: OnceLock<FxHashMap<Box<str>, Vec<Box<str>>>>,
     /// The interfaces and delegates, where rules have `around`.
     interfaces: FxHashMap<Box<str>, Interface>,
+    /// Where rules have `mode = "auto"`, the methods that it takes.
+    pub bodies: Bodies,
 }
 
 /// What of a type is not woven, since rules call it.
@@ -293,6 +296,8 @@ pub struct Collect<'w> {
     pub members: &'w FxHashSet<String>,
     /// What interfaces leave open, and what delegates do.
     pub interfaces: bool,
+    /// Whether the methods of a type count as [`Bodies`].
+    pub has_bodies: Option<&'w (dyn Fn(&str) -> bool + Sync)>,
 }
 
 /// Collects the static methods of wanted types, and the supertypes of all.
@@ -320,6 +325,10 @@ pub struct Collector<'w> {
     is_interface: bool,
     /// And it is a delegate.
     is_delegate: bool,
+    /// The keys of methods for [`Bodies`].
+    pub bodies: Vec<u64>,
+    /// The type under way has some.
+    has_bodies: bool,
 }
 
 impl<'w> Collector<'w> {
@@ -338,6 +347,8 @@ impl<'w> Collector<'w> {
             interfaces: Vec::new(),
             is_interface: false,
             is_delegate: false,
+            bodies: Vec::new(),
+            has_bodies: false,
         }
     }
 
@@ -374,6 +385,7 @@ impl Visitor for Collector<'_> {
         if let Some(by_ref_like) = ty.details.ref_struct() {
             self.structs.push((ty.name.into(), by_ref_like));
         }
+        self.has_bodies = (self.collect.has_bodies).is_some_and(|has_bodies| has_bodies(ty.name));
         let wants_members = !self.collect.members.is_empty();
         self.is_wanted = self.collect.types.contains(ty.name);
         let owner = match self.is_wanted || wants_members || self.collect.interfaces {
@@ -416,7 +428,10 @@ impl Visitor for Collector<'_> {
             self.members.push((ty.name.into(), members));
         }
         let Some(owner) = owner else {
-            return self.is_delegate || self.collect.declared || self.has_members;
+            return self.is_delegate
+                || self.collect.declared
+                || self.has_members
+                || self.has_bodies;
         };
         if self.is_wanted {
             let hooks = HookType {
@@ -428,7 +443,11 @@ impl Visitor for Collector<'_> {
             };
             self.types.push((ty.name.into(), hooks));
         }
-        self.is_wanted || self.has_members || self.is_interface || self.collect.declared
+        self.is_wanted
+            || self.has_members
+            || self.is_interface
+            || self.collect.declared
+            || self.has_bodies
     }
 
     fn wants_fields(&self) -> bool {
@@ -459,6 +478,10 @@ impl Visitor for Collector<'_> {
                 method.descriptor,
                 method.access == Access::Public,
             );
+        }
+        if self.has_bodies && method.has_body {
+            let parameters = method.details.parameter_count();
+            self.bodies.push(Bodies::key(method.name, parameters));
         }
         let may_be_member = self.may_be_member(method);
         if !self.is_wanted && !may_be_member && !self.is_interface {

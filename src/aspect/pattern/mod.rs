@@ -416,6 +416,13 @@ impl NameSet {
         !self.include.is_empty() && include.all(|p| matches!(p.test, Test::Exact(_)))
     }
 
+    /// Whether every name is in it.
+    pub fn is_all(&self) -> bool {
+        let mut include = self.include.iter();
+        self.exclude.is_empty()
+            && (self.include.is_empty() || include.any(|p| matches!(p.test, Test::Any)))
+    }
+
     /// A set for paths that end in a name of this one; `None` where every path could.
     pub fn in_path(&self) -> Option<NameSet> {
         let include: Vec<Pattern> = self.include.iter().map(Pattern::in_path).collect();

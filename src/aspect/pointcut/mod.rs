@@ -657,6 +657,26 @@ impl Matcher {
         self.aspects.iter().filter(|aspect| aspect.listens())
     }
 
+    /// Whether an aspect leaves short methods to their callers.
+    pub fn leaves_short(&self, aspect: u32) -> bool {
+        (self.aspects.get(aspect as usize)).is_some_and(Aspect::leaves_short)
+    }
+
+    /// Whether some aspect does.
+    pub fn leaves_any_short(&self) -> bool {
+        self.aspects.iter().any(Aspect::leaves_short)
+    }
+
+    /// Whether such an aspect takes all methods of a type, as far as names tell.
+    pub fn takes_all_of(&self, ty: &str) -> bool {
+        let class = (self.mapping.as_ref()).and_then(|mapping| mapping.class(ty));
+        let ty = class.as_ref().map_or(ty, |class| class.name());
+        let mut leave_short = self.aspects.iter().filter(|aspect| aspect.leaves_short());
+        Name::with(ty, |name| {
+            leave_short.any(|aspect| aspect.takes_all_of(name))
+        })
+    }
+
     /// What an aspect says of the calls that are spans.
     pub fn span(&self, aspect: u32) -> Option<&Arc<SpanRule>> {
         self.aspects.get(aspect as usize)?.span.as_ref()

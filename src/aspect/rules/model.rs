@@ -5,6 +5,7 @@ use super::mask::Mask;
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Access, Kinds};
 use crate::aspect::pattern::NameSet;
+use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::point::PointKind;
@@ -66,6 +67,32 @@ impl Aspect {
     pub fn is_about_calls(&self) -> bool {
         let at = self.own.as_ref().and_then(|own| own.at.as_ref());
         at.is_some_and(|at| at.kind == PointKind::Call)
+    }
+
+    /// It leaves short methods to their callers ([`crate::aspect::short`]): nothing asks for them.
+    pub fn leaves_short(&self) -> bool {
+        let asks =
+            |selector: &Selector| selector.min_size.is_some() || !selector.is_of_all_methods();
+        self.auto.is_some() && !self.matches.iter().any(asks)
+    }
+
+    /// It takes all methods of a type, as far as names tell.
+    pub fn takes_all_of(&self, ty: Name<'_>) -> bool {
+        let names = |selector: &Selector| selector.ty.as_ref().is_none_or(|names| names.has(ty));
+        let takes = |selector: &Selector| {
+            let asks_more = selector.artifact.is_some()
+                || selector.version.is_some()
+                || selector.platform.is_some()
+                || selector.type_access.is_some()
+                || selector.extends.is_some()
+                || selector.params.is_some()
+                || selector.returns.is_some()
+                || selector.annotation.is_some()
+                || selector.access.is_some();
+            selector.is_of_all_methods() && !asks_more && names(selector)
+        };
+        self.matches.iter().any(takes)
+            && !(self.excludes.iter()).any(|s| s.is_of_all_methods() && names(s))
     }
 
     /// The level from which on its methods are on, if they can be switched.
@@ -590,6 +617,13 @@ pub struct Selector {
     pub kind: Option<KindSet>,
     /// `min-size`: least bytes of code.
     pub min_size: Option<u32>,
+}
+
+impl Selector {
+    /// It names no methods.
+    fn is_of_all_methods(&self) -> bool {
+        self.method.as_ref().is_none_or(NameSet::is_all)
+    }
 }
 
 /// The words for [`Access`].

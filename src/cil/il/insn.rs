@@ -429,20 +429,19 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
 /// Whether code is straight-line: no call, no array, no block of memory, no backward branch. False for code that cannot
 /// be read.
 pub fn is_straight_line(code: &[u8]) -> bool {
+    is_straight_but_for_calls(code, |_| false)
+}
+
+/// The same, but for calls that may be there, by their tokens.
+pub fn is_straight_but_for_calls(code: &[u8], may_call: impl Fn(u32) -> bool) -> bool {
     straight::is_straight_line(code.len(), |pc| {
         let insn = at(code, pc).ok()?;
-        let mut back = matches!(
-            insn.opcode,
-            op::CALL
-                | op::CALLI
-                | op::CALLVIRT
-                | op::JMP
-                | op::NEWOBJ
-                | op::NEWARR
-                | op::LOCALLOC
-                | op::CPBLK
-                | op::INITBLK
-        );
+        let is_call = matches!(insn.opcode, op::CALL | op::CALLVIRT | op::NEWOBJ);
+        let mut back = is_call && !may_call(insn.token(code))
+            || matches!(
+                insn.opcode,
+                op::CALLI | op::JMP | op::NEWARR | op::LOCALLOC | op::CPBLK | op::INITBLK
+            );
         match insn.form {
             Form::ShortBranch | Form::Branch => back |= branch_target(code, insn).ok()? <= pc,
             Form::Switch => switch_targets(code, insn, |target| back |= target <= pc).ok()?,

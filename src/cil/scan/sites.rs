@@ -5,6 +5,7 @@ use crate::aspect::advice::Reason;
 use crate::aspect::callees::{CallRules, Callees};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, Callers, EachCall, EachName};
+use crate::aspect::short::{self, Knows};
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{has_il, method_flag};
@@ -323,6 +324,21 @@ impl Owner {
         let resolved = resolve(image, method)?;
         Ok(rules.may_mean(self.name(image, resolved.owner), &name, ""))
     }
+}
+
+/// Whether what a call's token names is known.
+pub(super) fn is_known(image: &Image<'_>, token: u32, knows: Knows<'_>) -> Result<bool> {
+    let resolved = resolve(image, token)?;
+    Ok(knows(&short::Called {
+        ty: Owner::default().name(image, resolved.owner),
+        method: &image.metadata.strings.text(resolved.name)?,
+        parameters: parameter_count(image, resolved.signature)?,
+    }))
+}
+
+pub(super) fn parameter_count(image: &Image<'_>, signature: u32) -> Result<usize> {
+    let blob = image.metadata.blobs.get(signature)?;
+    Ok(MethodSignature::parse(blob)?.count as usize)
 }
 
 /// Shows the calls of a method (a `MethodDef` row) that rules may mean, in the code's order, as far as its body can be read.

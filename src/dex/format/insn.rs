@@ -340,6 +340,11 @@ pub fn targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Result<()>
 /// Whether code is straight-line: no call, no array, no monitor, no backward branch. False for code that cannot be
 /// read.
 pub fn is_straight_line(code: &[u8]) -> bool {
+    is_straight_but_for_calls(code, |_| false)
+}
+
+/// The same, but for calls that may be there, by the numbers of their methods.
+pub fn is_straight_but_for_calls(code: &[u8], may_call: impl Fn(u32) -> bool) -> bool {
     let mut all = each(code).peekable();
     let is_empty = all.peek().is_none();
     !is_empty
@@ -350,9 +355,10 @@ pub fn is_straight_line(code: &[u8]) -> bool {
             if insn.is_payload {
                 return true;
             }
-            // Monitors, arrays, calls.
-            let mut back =
-                matches!(insn.opcode, 0x1d | 0x1e | 0x23..=0x26 | 0x6e..=0x78 | 0xfa..=0xfd);
+            let is_call = matches!(insn.opcode, 0x6e..=0x72 | 0x74..=0x78);
+            // Monitors, arrays, calls by method handles and call sites.
+            let mut back = is_call && !may_call(insn.index())
+                || matches!(insn.opcode, 0x1d | 0x1e | 0x23..=0x26 | 0xfa..=0xfd);
             let walked = targets(code, insn, |target| back |= target <= insn.pc);
             walked.is_ok() && !back
         })

@@ -28,9 +28,9 @@ final class Budget {
     private static final double RECORD_COST = 30e-9;
     private static final double COST = 50e-9;
     private static final double COUNT_COST = 5e-9;
-    private static final double SHARE = 0.03;
-    /** A call that takes so many nanoseconds is worth its sum, unless a rule says what all may take. */
-    private static final long WORTHWHILE = 2_500;
+    private static final double SHARE = 0.016;
+    /** Methods whose calls took so many nanoseconds on average since the last look keep their sums, unless a rule says what all may take. */
+    private static final long WORTHWHILE = 20_000;
 
     private final Store store;
     /** Records a second; 0 for any number. */
@@ -41,8 +41,9 @@ final class Budget {
     final IdMap slower = new IdMap();
     /** {@link Modes#AGGREGATE}, {@link Modes#COUNT} or {@link Modes#OFF}, of methods that are no longer recorded. */
     final IdMap decided = new IdMap();
-    /** Calls that were summed up, and counted, as they were at the last look. */
+    /** Calls that were summed up, their time, and those that were counted, as they were at the last look. */
     private final IdMap before = new IdMap();
+    private final IdMap timesBefore = new IdMap();
     private final IdMap countedBefore = new IdMap();
 
     /** What threads that live have counted and summed up, at this look. */
@@ -85,6 +86,7 @@ final class Budget {
     void reset() {
         decided.clear();
         before.clear();
+        timesBefore.clear();
         countedBefore.clear();
     }
 
@@ -177,7 +179,9 @@ final class Budget {
                 calls.put(id, -1); // once
                 long news = Math.max(0, sumOf - before.get(id, 0));
                 before.put(id, sumOf);
-                boolean dear = overhead != 0 || times.get(id, 0) / Math.max(1, sumOf) < WORTHWHILE;
+                long took = times.get(id, 0) - timesBefore.get(id, 0);
+                timesBefore.put(id, times.get(id, 0));
+                boolean dear = overhead != 0 || took / Math.max(1, news) < WORTHWHILE;
                 all += dear ? news : 0;
                 if (news > 0 && dear) {
                     candidates.add(new long[] {news, id});
