@@ -225,12 +225,13 @@ impl HandlerLocals {
     /// Most locals to drop; for more a list is as short.
     pub const MAX_DROPPED: usize = 3 * MAX_CHOP;
 
-    /// The one-byte instructions in front of the handler that carry frames; the last one pushes a value that fits
-    /// `Throwable`.
+    /// The one-byte instructions in front of the handler, of which all but the last carry a frame. They end in `athrow`: HotSpot's C1
+    /// compiles no method in which code runs on into a handler, though nothing reaches that code.
     pub fn unreached(&self) -> &'static [u8] {
-        const CODE: [u8; 3] = [op::NOP, op::NOP, op::ACONST_NULL];
+        const CODE: [u8; 4] = [op::NOP, op::NOP, op::ACONST_NULL, op::ATHROW];
         match self {
-            HandlerLocals::Last(dropped) => &CODE[CODE.len() - dropped.div_ceil(MAX_CHOP)..],
+            HandlerLocals::Last(0) => &[],
+            HandlerLocals::Last(dropped) => &CODE[CODE.len() - 1 - dropped.div_ceil(MAX_CHOP)..],
             HandlerLocals::Listed(_) => &[],
         }
     }
@@ -278,9 +279,9 @@ pub fn relocate(
         let mut put = 1;
         match &handler.locals {
             HandlerLocals::Last(dropped) => {
-                let frames = dropped.div_ceil(MAX_CHOP);
                 let mut dropped = *dropped;
-                for pc in handler.pc - frames as u32..handler.pc {
+                let first = handler.pc - handler.locals.unreached().len() as u32;
+                for pc in (first..handler.pc).take(dropped.div_ceil(MAX_CHOP)) {
                     let n = dropped.min(MAX_CHOP);
                     dropped -= n;
                     out.push(SAME_EXTENDED - n as u8);
@@ -589,7 +590,7 @@ mod tests {
             frame(&[], Last(5))[..],
             [0, 3, 248, 0, 7, 249, 0, 0, 64, 7, 0x12, 0x34]
         );
-        assert_eq!(Last(5).unreached(), [op::NOP, op::ACONST_NULL]);
+        assert_eq!(Last(5).unreached(), [op::NOP, op::ACONST_NULL, op::ATHROW]);
         assert!(Last(0).unreached().is_empty());
     }
 

@@ -73,7 +73,11 @@ impl Aspect {
     pub fn leaves_short(&self) -> bool {
         let asks =
             |selector: &Selector| selector.min_size.is_some() || !selector.is_of_all_methods();
-        self.auto.is_some() && !self.matches.iter().any(asks)
+        self.auto.is_some()
+            && self.own.is_none()
+            && self.span.is_none()
+            && !self.advice.has(Advice::ROOT)
+            && !self.matches.iter().any(asks)
     }
 
     /// It takes all methods of a type, as far as names tell.
