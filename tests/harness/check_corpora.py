@@ -7,6 +7,7 @@ For every artifact:
 - rules that match nothing give the same bytes;
 - `pack:all` weaves every method that has code, or says why not;
 - on each judging JDK, no class fails to link that did not fail unwoven;
+- of one artifact HotSpot's C1 compiles each method that it compiles unwoven;
 - `weave verify` accepts it, unwoven and woven;
 - with own hooks that take everything (tests/jvm/acme/All.java) instead, the same methods are woven but for `suspend` functions and those
   whose code would be too large, `weave verify` accepts them, and no class fails to link either. The JDKs have none: java.base sees no library;
@@ -59,9 +60,35 @@ NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.
 
 def oracle_classes():
     """The oracles, compiled."""
-    out = fresh(WORK / "oracle")
-    run([oldest_jdk() / "bin" / "javac", "-d", out, *sorted(ORACLE.glob("*.java"))])
+    out, boot = fresh(WORK / "oracle"), fresh(WORK / "oracle-boot")
+    run([oldest_jdk() / "bin" / "javac", "-d", boot, *sorted((ORACLE / "boot").rglob("*.java"))])
+    run([oldest_jdk() / "bin" / "javac", "-cp", boot, "-d", out, *sorted(ORACLE.glob("*.java"))])
     return out
+
+
+#: Of the artifacts of at most so many bytes the largest one is compiled, so many of its classes.
+COMPILED, COMPILED_CLASSES = 2_000_000, 500
+
+
+def compiled(home, jar):
+    """The methods of a jar that HotSpot's C1 refuses to compile, and how many it compiles."""
+    command = [home / "bin" / "java", "-XX:+UnlockDiagnosticVMOptions", "-XX:+WhiteBoxAPI", f"-Xbootclasspath/a:{WORK / 'oracle-boot'}",
+               "-XX:-BackgroundCompilation", "-XX:-DontCompileHugeMethods", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", WORK / "oracle", "CompileAll"]
+    *refused, last = (line for line in run([*command, "1", COMPILED_CLASSES, jar]).stdout.splitlines() if not line.startswith("WB error"))
+    return set(refused), int(last.split()[1])
+
+
+def compiles(score, version, home, root, folder, names, how):
+    """C1 compiles each woven method whose unwoven one it compiles. What it refuses stays interpreted, with no word of it. Compilers before
+    Java 5 left the handlers of `synchronized` blocks uncovered; with a hook around them C1 sees a lock that is not given up."""
+    fits = lambda jar: jar.suffix == ".jar" and jar.stat().st_size <= COMPILED and not changing.old_types(jar)[0]
+    fitting = [name for name in names if fits(root / name)]
+    if not fitting:
+        return
+    name, used = max(fitting, key=lambda name: (root / name).stat().st_size), cpu()
+    (before, _), (after, methods) = compiled(home, root / name), compiled(home, folder / name)
+    news = sorted(after - before)
+    score.check(f"JDK {version} compiles {name}{how}", not news and methods > 0, f"{methods} methods, {len(news)} refused: {news[:3]} ({cpu() - used:.0f} s of CPU)")
 
 
 def link(home, root, artifacts, jdk, fallback, sized, order=0):
@@ -205,6 +232,7 @@ def changes(weave, score, root, names, paths, judging):
     for version, home in sorted(judging.items()):
         if woven:
             judge(score, version, home, root, folder, woven, False, paths, " with hooks that may change")
+            compiles(score, version, home, root, folder, woven, " with hooks that may change")
 
 
 def arounds(weave, score, root, names, paths, judging):
@@ -238,6 +266,7 @@ def arounds(weave, score, root, names, paths, judging):
     for version, home in sorted(judging.items()):
         if woven:
             judge(score, version, home, root, folder, woven, False, paths, " with hooks in the places of bodies")
+            compiles(score, version, home, root, folder, woven, " with hooks in the places of bodies")
 
 
 def own_hooks(weave, score, root, names, paths, judging):
@@ -268,6 +297,7 @@ def own_hooks(weave, score, root, names, paths, judging):
     for version, home in sorted(judging.items()):
         if woven:
             judge(score, version, home, root, folder, woven, False, paths, " with own hooks")
+            compiles(score, version, home, root, folder, woven, " with own hooks")
 
 
 def body():
@@ -357,6 +387,7 @@ def body():
             judge(score, version, home, root, WORK / "woven", [own[version].name], True, [])
         if woven:
             judge(score, version, home, root, WORK / "woven", woven, False, paths)
+            compiles(score, version, home, root, WORK / "woven", woven, "")
     for turn, kind in enumerate((own_hooks, changes, arounds)):
         # Each JDK has judged the pair; where time is short, one of them judges each kind of own hooks.
         some = dict([sorted(judging.items())[turn % len(judging)]]) if args.scope == "--everyday" else judging
