@@ -67,7 +67,7 @@ def oracle_classes():
 
 
 #: Of the artifacts of at most so many bytes the largest one is compiled, so many of its classes.
-COMPILED, COMPILED_CLASSES = 2_000_000, 500
+COMPILED, COMPILED_CLASSES = 2_000_000, 200
 
 
 def compiled(home, jar):
