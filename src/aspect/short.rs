@@ -267,7 +267,9 @@ mod tests {
     #[test]
     fn only_what_is_quick_counts_of_the_platform() {
         let mut bodies = Bodies::default();
-        ["wait", "sleep", "read", "Sleep", "Read"].map(|name| bodies.add(Bodies::key(name, 1)));
+        for name in ["wait", "sleep", "read", "Sleep", "Read"] {
+            bodies.add(Bodies::key(name, 1));
+        }
         for (ty, method, is_known) in [
             ("java/lang/Object", "equals", true),
             ("java/lang/Object", "wait", false),

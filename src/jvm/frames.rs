@@ -579,16 +579,16 @@ mod tests {
             frame(&[], Listed(vec![(1, 0), (7, 0x5678)])),
             [0, 1, 255, 0, 9, 0, 2, 1, 7, 0x56, 0x78, 0, 1, 7, 0x12, 0x34]
         );
-        // One more local at 2: a frame at 8 drops it.
+        // One more local at 2: a frame at 7 drops it, and nothing runs on from 8.
         let one = [0, 1, 252, 0, 2, 1];
         assert_eq!(
             frame(&one, Last(1)),
-            [0, 3, 252, 0, 2, 1, 250, 0, 5, 64, 7, 0x12, 0x34]
+            [0, 3, 252, 0, 2, 1, 250, 0, 4, 65, 7, 0x12, 0x34]
         );
-        // Five more: frames at 7 and 8.
+        // Five more: frames at 6 and 7.
         assert_eq!(
             frame(&[], Last(5))[..],
-            [0, 3, 248, 0, 7, 249, 0, 0, 64, 7, 0x12, 0x34]
+            [0, 3, 248, 0, 6, 249, 0, 0, 65, 7, 0x12, 0x34]
         );
         assert_eq!(Last(5).unreached(), [op::NOP, op::ACONST_NULL, op::ATHROW]);
         assert!(Last(0).unreached().is_empty());
