@@ -247,17 +247,12 @@ pub trait MethodDetails {
     fn has_lines(&self) -> bool {
         true
     }
-    /// Whether its code is straight-line: no call, no array, no monitor, no backward branch. Its time is bounded by its
-    /// length.
-    fn is_straight_line(&self) -> bool {
-        false
-    }
     /// How many parameters it has, without `this`.
     fn parameter_count(&self) -> usize {
         0
     }
     /// Whether its time is bounded by its length and by the calls that it makes: no array, no lock, no backward branch, and
-    /// only calls that are known.
+    /// only calls that are known. Where none is, its code is straight-line.
     fn is_bounded(&self, _: Knows<'_>) -> bool {
         false
     }

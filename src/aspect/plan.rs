@@ -660,7 +660,7 @@ impl Planner<'_> {
             // It can never be slow: where the program decides, it is not timed.
             _ if auto(switches).is_some()
                 && !advice.has(Advice::OWN)
-                && method.details.is_straight_line() =>
+                && method.details.is_bounded(&|_| false) =>
             {
                 2
             }
@@ -1058,7 +1058,7 @@ mod tests {
         fn signature(&self) -> Option<Signature> {
             Nothing.signature()
         }
-        fn is_straight_line(&self) -> bool {
+        fn is_bounded(&self, _: short::Knows<'_>) -> bool {
             true
         }
     }

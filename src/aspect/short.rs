@@ -255,54 +255,44 @@ mod dotnet {
 mod tests {
     use super::*;
 
-    fn knows(bodies: &Bodies, language: Language, ty: &str, method: &str) -> bool {
-        let called = Called {
-            ty,
-            method,
-            parameters: 1,
-        };
-        bodies.knows(&called, language)
-    }
-
     #[test]
     fn only_what_is_quick_counts_of_the_platform() {
         let mut bodies = Bodies::default();
         for name in ["wait", "sleep", "read", "Sleep", "Read"] {
             bodies.add(Bodies::key(name, 1));
         }
-        for (ty, method, is_known) in [
-            ("java/lang/Object", "equals", true),
-            ("java/lang/Object", "wait", false),
-            ("java/lang/Thread", "sleep", false),
-            ("java/util/Map", "get", true),
-            ("java/util/function/Function", "apply", false),
-            ("java/io/InputStream", "read", false),
-            ("java/lang/IllegalStateException", "<init>", true),
-            ("acme/Disk", "read", true),
-            ("acme/Disk", "write", false),
+        use Language::{CSharp, Java};
+        for (language, ty, method, is_known) in [
+            (Java, "java/lang/Object", "equals", true),
+            (Java, "java/lang/Object", "wait", false),
+            (Java, "java/lang/Thread", "sleep", false),
+            (Java, "java/util/Map", "get", true),
+            (Java, "java/util/function/Function", "apply", false),
+            (Java, "java/io/InputStream", "read", false),
+            (Java, "java/lang/IllegalStateException", "<init>", true),
+            (Java, "acme/Disk", "read", true),
+            (Java, "acme/Disk", "write", false),
+            (CSharp, "System.String", "Equals", true),
+            (
+                CSharp,
+                "System.Collections.Generic.Dictionary`2",
+                "get_Item",
+                true,
+            ),
+            (CSharp, "System.Threading.Thread", "Sleep", false),
+            (CSharp, "System.Threading.Tasks.Task", "Wait", false),
+            (CSharp, "System.IO.Stream", "Read", false),
+            (CSharp, "System.Func`2", ".ctor", true),
+            (CSharp, "System.Func`2", "Invoke", false),
+            (CSharp, "System.Net.Sockets.Socket", "Read", true),
+            (CSharp, "Acme.Disk", "Write", false),
         ] {
-            assert_eq!(
-                knows(&bodies, Language::Java, ty, method),
-                is_known,
-                "{ty}.{method}"
-            );
-        }
-        for (ty, method, is_known) in [
-            ("System.String", "Equals", true),
-            ("System.Collections.Generic.Dictionary`2", "get_Item", true),
-            ("System.Threading.Thread", "Sleep", false),
-            ("System.Threading.Tasks.Task", "Wait", false),
-            ("System.IO.Stream", "Read", false),
-            ("System.Func`2", ".ctor", true),
-            ("System.Func`2", "Invoke", false),
-            ("System.Net.Sockets.Socket", "Read", true),
-            ("Acme.Disk", "Write", false),
-        ] {
-            assert_eq!(
-                knows(&bodies, Language::CSharp, ty, method),
-                is_known,
-                "{ty}.{method}"
-            );
+            let called = Called {
+                ty,
+                method,
+                parameters: 1,
+            };
+            assert_eq!(bodies.knows(&called, language), is_known, "{ty}.{method}");
         }
     }
 

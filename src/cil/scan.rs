@@ -526,16 +526,6 @@ impl MethodDetails for MethodView<'_, '_> {
         let _ = points::each_point(image, machines, self.lines, self.number, kinds, each);
     }
 
-    fn is_straight_line(&self) -> bool {
-        let row = self
-            .image
-            .metadata
-            .tables
-            .row(table::METHOD_DEF, self.number);
-        let body = row.and_then(|row| self.image.body(row.get(column::method_def::RVA)));
-        body.is_ok_and(|(_, body)| insn::is_straight_line(body.code))
-    }
-
     fn parameter_count(&self) -> usize {
         sites::parameter_count(self.image, self.signature).unwrap_or_default()
     }
@@ -545,8 +535,7 @@ impl MethodDetails for MethodView<'_, '_> {
         let is_bounded = |row: Row<'_>| {
             let is_locked = row.get(column::method_def::IMPL_FLAGS) & impl_flag::SYNCHRONIZED != 0;
             let body = self.image.body(row.get(column::method_def::RVA));
-            !is_locked
-                && body.is_ok_and(|(_, body)| insn::is_straight_but_for_calls(body.code, is_known))
+            !is_locked && body.is_ok_and(|(_, body)| insn::is_straight_line(body.code, is_known))
         };
         let tables = &self.image.metadata.tables;
         tables

@@ -411,11 +411,6 @@ impl MethodDetails for Details<'_, '_, '_> {
         }
     }
 
-    fn is_straight_line(&self) -> bool {
-        let code = Code::read(self.class.file.bytes, self.method.code as usize);
-        self.method.code != 0 && code.is_ok_and(|code| insn::is_straight_line(code.insns))
-    }
-
     fn parameter_count(&self) -> usize {
         parameter_count(self.class.file, self.proto).unwrap_or_default()
     }
@@ -427,7 +422,7 @@ impl MethodDetails for Details<'_, '_, '_> {
         self.method.code != 0
             && code.is_ok_and(|code| {
                 self.class.patience.allows(code.insns.len())
-                    && insn::is_straight_but_for_calls(code.insns, is_known)
+                    && insn::is_straight_line(code.insns, is_known)
             })
     }
 
@@ -578,7 +573,7 @@ mod tests {
                 declared: false,
                 members: &no_members,
                 interfaces: false,
-                has_bodies: None,
+                counts: None,
             });
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();

@@ -350,14 +350,9 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
     Ok(())
 }
 
-/// Whether code is straight-line: no call, no array, no monitor, no backward branch. False for code that cannot be
-/// read.
-pub fn is_straight_line(code: &[u8]) -> bool {
-    is_straight_but_for_calls(code, |_| false)
-}
-
-/// The same, but for calls that may be there.
-pub fn is_straight_but_for_calls(code: &[u8], may_call: impl Fn(Insn) -> bool) -> bool {
+/// Whether code is straight-line: no call but those that may be there, no array, no monitor, no backward branch. False for
+/// code that cannot be read.
+pub fn is_straight_line(code: &[u8], may_call: impl Fn(Insn) -> bool) -> bool {
     straight::is_straight_line(code.len(), |pc| {
         let insn = at(code, pc).ok()?;
         let is_call = matches!(insn.opcode, op::INVOKEVIRTUAL..=op::INVOKEDYNAMIC);
@@ -524,19 +519,22 @@ mod tests {
     fn straight_line_code_calls_nothing_and_never_goes_back() {
         // iload_0; ifle +5; iinc 0 by 1; iload_0; ireturn
         let code = [26, 158, 0, 6, 132, 0, 1, 26, 172];
-        assert!(is_straight_line(&code));
+        assert!(is_straight_line(&code, |_| false));
         for (place, byte) in [(1, 0xbc), (3, 0xff), (0, op::MONITORENTER), (0, 0xfe)] {
             let mut other = code;
             other[place] = byte;
             if place == 3 {
                 other[2] = 0xff; // back to the first instruction
             }
-            assert!(!is_straight_line(&other), "{other:?}");
+            assert!(!is_straight_line(&other, |_| false), "{other:?}");
         }
-        assert!(!is_straight_line(&[op::INVOKESTATIC, 0, 1, op::RETURN]));
-        assert!(!is_straight_line(&[op::WIDE, op::RET, 0, 1]));
-        assert!(!is_straight_line(&[op::SIPUSH]), "cut off");
-        assert!(!is_straight_line(&[]));
+        assert!(!is_straight_line(
+            &[op::INVOKESTATIC, 0, 1, op::RETURN],
+            |_| false
+        ));
+        assert!(!is_straight_line(&[op::WIDE, op::RET, 0, 1], |_| false));
+        assert!(!is_straight_line(&[op::SIPUSH], |_| false), "cut off");
+        assert!(!is_straight_line(&[], |_| false));
     }
 
     #[test]

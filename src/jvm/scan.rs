@@ -193,11 +193,6 @@ impl MethodDetails for Details<'_, '_> {
         let _ = points::each_point(self.class, self.method, kinds, each);
     }
 
-    fn is_straight_line(&self) -> bool {
-        let code = self.class.code(self.method);
-        code.is_ok_and(|code| code.is_some_and(|code| insn::is_straight_line(code.insns)))
-    }
-
     fn parameter_count(&self) -> usize {
         parameter_count(
             self.class
@@ -212,7 +207,7 @@ impl MethodDetails for Details<'_, '_> {
         self.method.access & flag::SYNCHRONIZED == 0
             && code.is_ok_and(|code| {
                 code.is_some_and(|code| {
-                    insn::is_straight_but_for_calls(code.insns, |insn| {
+                    insn::is_straight_line(code.insns, |insn| {
                         is_known(self.class, code.insns, insn, knows).unwrap_or_default()
                     })
                 })

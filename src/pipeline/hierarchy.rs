@@ -3,7 +3,7 @@
 
 use crate::aspect::bind::binder::{HANDOVER, QUEUED, SPANS, SWITCHED, VALUES};
 use crate::aspect::bind::catalog::{
-    Collect, Collector, Declared, HookType, MemberType, Supertypes, spellings,
+    Collect, Collector, Counts, Declared, HookType, MemberType, Supertypes, spellings,
 };
 use crate::aspect::bind::functional::Interface;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
@@ -42,11 +42,12 @@ struct Found {
     /// What chains can ask for.
     members: Vec<Named<MemberType>>,
     interfaces: Vec<Named<Interface>>,
-    bodies: Vec<Bodies>,
+    /// Methods that `mode = "auto"` takes, a list a class or file.
+    taken: Vec<Taken>,
 }
 
-/// The methods with a body in a file, by their keys.
-struct Bodies {
+/// Methods that `mode = "auto"` takes, by their keys.
+struct Taken {
     code: Code,
     keys: Vec<u64>,
 }
@@ -77,14 +78,14 @@ impl Found {
         self.declared.extend(other.declared);
         self.members.extend(other.members);
         self.interfaces.extend(other.interfaces);
-        self.bodies.extend(other.bodies);
+        self.taken.extend(other.taken);
     }
 
     fn collected(code: Code, collector: Collector<'_>) -> Found {
         let keys = collector.bodies;
         Found {
-            bodies: (!keys.is_empty())
-                .then_some(Bodies { code, keys })
+            taken: (!keys.is_empty())
+                .then_some(Taken { code, keys })
                 .into_iter()
                 .collect(),
             declared: Named::all(code, collector.declared),
@@ -108,8 +109,8 @@ struct Wanted<'m> {
     members: FxHashSet<String>,
     /// Interfaces, which `proceed` may be an object of.
     interfaces: bool,
-    /// Whether the methods of a type count that have a body.
-    has_bodies: Option<&'m (dyn Fn(&str) -> bool + Sync)>,
+    /// Whether `mode = "auto"` takes a method.
+    counts: Option<Counts<'m>>,
 }
 
 impl Wanted<'_> {
@@ -120,7 +121,7 @@ impl Wanted<'_> {
             declared: self.all && code != Code::Assembly,
             members: &self.members,
             interfaces: self.interfaces,
-            has_bodies: self.has_bodies,
+            counts: self.counts,
         })
     }
 }
@@ -143,7 +144,7 @@ fn wanted(matcher: &Matcher) -> Wanted<'_> {
         all: matcher.has_points(),
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),
-        has_bodies: None,
+        counts: None,
     }
 }
 
@@ -176,8 +177,8 @@ impl Found {
         for ty in self.members {
             catalogs.add_members(ty.code, ty.name, ty.found);
         }
-        for bodies in self.bodies {
-            catalogs.add_bodies(bodies.code, bodies.keys);
+        for taken in self.taken {
+            catalogs.add_bodies(taken.code, taken.keys);
         }
         for ty in self.interfaces {
             catalogs.add_interface(ty.code, ty.name, ty.found);
@@ -194,7 +195,7 @@ pub(crate) fn build(
 ) -> Result<(Hierarchy, Catalogs)> {
     let mut hierarchy = Hierarchy::default();
     let mut catalogs = Catalogs::default();
-    let takes = |ty: &str| matcher.takes_all_of(ty);
+    let takes = |ty: &str, method: &str, kinds| matcher.takes(ty, method, kinds);
     let mut wanted = wanted(matcher);
     let mut structs = Structs::default();
     let mut add = |found: Found, is_library: bool| {
@@ -234,7 +235,7 @@ pub(crate) fn build(
             return Err(Error::usage(what));
         }
         // Nobody weaves the references here.
-        wanted.has_bodies = match i == 0 && matcher.leaves_any_short() {
+        wanted.counts = match i == 0 && matcher.leaves_any_short() {
             true => Some(&takes),
             false => None,
         };
@@ -281,7 +282,7 @@ fn add_structs_beside(input: &Path, structs: &mut Structs) -> Result<()> {
             declared: false,
             members: &none,
             interfaces: false,
-            has_bodies: None,
+            counts: None,
         });
         if path != *input && cil::scan(&image, &mut collector).is_ok() {
             for (name, by_ref_like) in collector.structs {

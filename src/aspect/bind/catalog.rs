@@ -2,7 +2,7 @@
 
 use super::functional::{DELEGATE, Function, INVOKE, Interface};
 use super::ty::{Named, Signature, Ty};
-use crate::aspect::joinpoint::{Access, Field, Method, Type, Visitor};
+use crate::aspect::joinpoint::{Access, Field, Kinds, Method, Type, Visitor};
 use crate::aspect::rules::model::SaidType;
 use crate::aspect::short::Bodies;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -296,9 +296,12 @@ pub struct Collect<'w> {
     pub members: &'w FxHashSet<String>,
     /// What interfaces leave open, and what delegates do.
     pub interfaces: bool,
-    /// Whether the methods of a type count as [`Bodies`].
-    pub has_bodies: Option<&'w (dyn Fn(&str) -> bool + Sync)>,
+    /// Whether a method with a body counts as one of [`Bodies`].
+    pub counts: Option<Counts<'w>>,
 }
+
+/// Whether a method counts, by its type, its name and its kinds.
+pub type Counts<'w> = &'w (dyn Fn(&str, &str, Kinds) -> bool + Sync);
 
 /// Collects the static methods of wanted types, and the supertypes of all.
 pub struct Collector<'w> {
@@ -327,8 +330,6 @@ pub struct Collector<'w> {
     is_delegate: bool,
     /// The keys of methods for [`Bodies`].
     pub bodies: Vec<u64>,
-    /// The type under way has some.
-    has_bodies: bool,
 }
 
 impl<'w> Collector<'w> {
@@ -348,7 +349,6 @@ impl<'w> Collector<'w> {
             is_interface: false,
             is_delegate: false,
             bodies: Vec::new(),
-            has_bodies: false,
         }
     }
 
@@ -385,7 +385,6 @@ impl Visitor for Collector<'_> {
         if let Some(by_ref_like) = ty.details.ref_struct() {
             self.structs.push((ty.name.into(), by_ref_like));
         }
-        self.has_bodies = (self.collect.has_bodies).is_some_and(|has_bodies| has_bodies(ty.name));
         let wants_members = !self.collect.members.is_empty();
         self.is_wanted = self.collect.types.contains(ty.name);
         let owner = match self.is_wanted || wants_members || self.collect.interfaces {
@@ -431,7 +430,7 @@ impl Visitor for Collector<'_> {
             return self.is_delegate
                 || self.collect.declared
                 || self.has_members
-                || self.has_bodies;
+                || self.collect.counts.is_some();
         };
         if self.is_wanted {
             let hooks = HookType {
@@ -447,7 +446,7 @@ impl Visitor for Collector<'_> {
             || self.has_members
             || self.is_interface
             || self.collect.declared
-            || self.has_bodies
+            || self.collect.counts.is_some()
     }
 
     fn wants_fields(&self) -> bool {
@@ -479,7 +478,10 @@ impl Visitor for Collector<'_> {
                 method.access == Access::Public,
             );
         }
-        if self.has_bodies && method.has_body {
+        if let (Some(counts), Some((ty, _))) = (self.collect.counts, self.supertypes.last())
+            && method.has_body
+            && counts(ty, method.name, method.kinds)
+        {
             let parameters = method.details.parameter_count();
             self.bodies.push(Bodies::key(method.name, parameters));
         }

@@ -667,13 +667,13 @@ impl Matcher {
         self.aspects.iter().any(Aspect::leaves_short)
     }
 
-    /// Whether such an aspect takes all methods of a type, as far as names tell.
-    pub fn takes_all_of(&self, ty: &str) -> bool {
+    /// Whether such an aspect takes methods of this name and of these kinds of a type, as far as names tell.
+    pub fn takes(&self, ty: &str, method: &str, kinds: Kinds) -> bool {
         let class = (self.mapping.as_ref()).and_then(|mapping| mapping.class(ty));
         let ty = class.as_ref().map_or(ty, |class| class.name());
         let mut leave_short = self.aspects.iter().filter(|aspect| aspect.leaves_short());
-        Name::with(ty, |name| {
-            leave_short.any(|aspect| aspect.takes_all_of(name))
+        Name::with(ty, |ty| {
+            leave_short.any(|aspect| aspect.takes(ty, method, kinds))
         })
     }
 

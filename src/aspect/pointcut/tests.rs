@@ -304,6 +304,51 @@ fn extends_is_transitive_proper_and_safe_from_cycles() {
 }
 
 #[test]
+fn what_auto_takes_by_names_and_kinds() {
+    let takes = |rest: &str, method, kinds| {
+        let aspect = format!("mode = 'auto'\n{rest}");
+        matcher(&[&aspect]).takes("com/acme/Dao", method, kinds)
+    };
+    let (method, lambda) = (Kinds::METHOD, Kinds::LAMBDA);
+    for (rest, expected) in [
+        ("match = { type = 'com.acme.**' }", true),
+        ("match = { type = 'com.acme.**', method = '*' }", true),
+        ("match = { type = 'com.other.**' }", false),
+        (
+            "match = { type = 'com.acme.**', kind = 'constructor' }",
+            false,
+        ),
+        (
+            "match = { type = 'com.acme.**', annotation = 'Traced' }",
+            false,
+        ),
+        (
+            "match = { type = '**' }\nexclude = { method = 'query' }",
+            false,
+        ),
+        (
+            "match = { type = '**' }\nexclude = { method = 'find' }",
+            true,
+        ),
+        (
+            "match = { type = '**' }\nexclude = { kind = 'lambda' }",
+            true,
+        ),
+        ("match = { type = '**' }\nexclude = { type = 'Dao' }", false),
+        // They ask for short methods, and leave none.
+        ("match = { type = '**', min-size = 0 }", false),
+        ("match = { type = '**', method = 'query' }", false),
+    ] {
+        assert_eq!(takes(rest, "query", method), expected, "{rest}");
+    }
+    assert!(!takes(
+        "match = { type = '**' }\nexclude = { kind = 'lambda' }",
+        "query",
+        lambda
+    ));
+}
+
+#[test]
 fn types_by_the_runtime_that_they_are_for() {
     let aspect = ["match = { type = 'A', platform = '>=9, <17' }"];
     let of = |platform| Fake {

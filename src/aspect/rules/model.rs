@@ -71,8 +71,9 @@ impl Aspect {
 
     /// It leaves short methods to their callers ([`crate::aspect::short`]): nothing asks for them.
     pub fn leaves_short(&self) -> bool {
-        let asks =
-            |selector: &Selector| selector.min_size.is_some() || !selector.is_of_all_methods();
+        let asks = |selector: &Selector| {
+            selector.min_size.is_some() || !selector.method.as_ref().is_none_or(NameSet::is_all)
+        };
         self.auto.is_some()
             && self.own.is_none()
             && self.span.is_none()
@@ -80,11 +81,15 @@ impl Aspect {
             && !self.matches.iter().any(asks)
     }
 
-    /// It takes all methods of a type, as far as names tell.
-    pub fn takes_all_of(&self, ty: Name<'_>) -> bool {
-        let names = |selector: &Selector| selector.ty.as_ref().is_none_or(|names| names.has(ty));
-        let takes = |selector: &Selector| {
-            let asks_more = selector.artifact.is_some()
+    /// It takes methods of this name and of these kinds of a type, as far as names tell.
+    pub fn takes(&self, ty: Name<'_>, method: &str, kinds: Kinds) -> bool {
+        let named = |selector: &Selector| {
+            selector.ty.as_ref().is_none_or(|names| names.has(ty))
+                && (selector.method.as_ref()).is_none_or(|names| names.has_flat(method))
+                && selector.kind.is_none_or(|set| set.has(kinds))
+        };
+        let asks_more = |selector: &Selector| {
+            selector.artifact.is_some()
                 || selector.version.is_some()
                 || selector.platform.is_some()
                 || selector.type_access.is_some()
@@ -92,11 +97,10 @@ impl Aspect {
                 || selector.params.is_some()
                 || selector.returns.is_some()
                 || selector.annotation.is_some()
-                || selector.access.is_some();
-            selector.is_of_all_methods() && !asks_more && names(selector)
+                || selector.access.is_some()
         };
-        self.matches.iter().any(takes)
-            && !(self.excludes.iter()).any(|s| s.is_of_all_methods() && names(s))
+        (self.matches.iter()).any(|selector| named(selector) && !asks_more(selector))
+            && !self.excludes.iter().any(named)
     }
 
     /// The level from which on its methods are on, if they can be switched.
@@ -621,13 +625,6 @@ pub struct Selector {
     pub kind: Option<KindSet>,
     /// `min-size`: least bytes of code.
     pub min_size: Option<u32>,
-}
-
-impl Selector {
-    /// It names no methods.
-    fn is_of_all_methods(&self) -> bool {
-        self.method.as_ref().is_none_or(NameSet::is_all)
-    }
 }
 
 /// The words for [`Access`].

@@ -426,14 +426,9 @@ pub fn switch_targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Res
     Ok(())
 }
 
-/// Whether code is straight-line: no call, no array, no block of memory, no backward branch. False for code that cannot
-/// be read.
-pub fn is_straight_line(code: &[u8]) -> bool {
-    is_straight_but_for_calls(code, |_| false)
-}
-
-/// The same, but for calls that may be there, by their tokens.
-pub fn is_straight_but_for_calls(code: &[u8], may_call: impl Fn(u32) -> bool) -> bool {
+/// Whether code is straight-line: no call but those that may be there, by their tokens, no array, no block of memory, no
+/// backward branch. False for code that cannot be read.
+pub fn is_straight_line(code: &[u8], may_call: impl Fn(u32) -> bool) -> bool {
     straight::is_straight_line(code.len(), |pc| {
         let insn = at(code, pc).ok()?;
         let is_call = matches!(insn.opcode, op::CALL | op::CALLVIRT | op::NEWOBJ);
@@ -533,7 +528,9 @@ mod tests {
     #[test]
     fn straight_line_code_calls_nothing_and_never_goes_back() {
         // ldarg.0; brtrue.s +1; nop; ldarg.0; ret
-        assert!(is_straight_line(&[0x02, 0x2d, 1, 0x00, 0x02, 0x2a]));
+        assert!(is_straight_line(&[0x02, 0x2d, 1, 0x00, 0x02, 0x2a], |_| {
+            false
+        }));
         for code in [
             &[0x02, 0x2d, 0xfd, 0x02, 0x2a][..],
             &[0x28, 1, 0, 0, 6, 0x2a],
@@ -542,7 +539,7 @@ mod tests {
             &[0x02, 0x2d],
             &[],
         ] {
-            assert!(!is_straight_line(code), "{code:?}");
+            assert!(!is_straight_line(code, |_| false), "{code:?}");
         }
     }
 

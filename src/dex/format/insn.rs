@@ -337,14 +337,9 @@ pub fn targets(code: &[u8], insn: Insn, mut each: impl FnMut(u32)) -> Result<()>
     Ok(())
 }
 
-/// Whether code is straight-line: no call, no array, no monitor, no backward branch. False for code that cannot be
-/// read.
-pub fn is_straight_line(code: &[u8]) -> bool {
-    is_straight_but_for_calls(code, |_| false)
-}
-
-/// The same, but for calls that may be there, by the numbers of their methods.
-pub fn is_straight_but_for_calls(code: &[u8], may_call: impl Fn(u32) -> bool) -> bool {
+/// Whether code is straight-line: no call but those that may be there, by the numbers of their methods, no array, no
+/// monitor, no backward branch. False for code that cannot be read.
+pub fn is_straight_line(code: &[u8], may_call: impl Fn(u32) -> bool) -> bool {
     let mut all = each(code).peekable();
     let is_empty = all.peek().is_none();
     !is_empty
@@ -446,7 +441,10 @@ mod tests {
     #[test]
     fn straight_line_code_calls_nothing_and_never_goes_back() {
         // if-eqz v0, +3; nop; return v0
-        assert!(is_straight_line(&code(&[0x0038, 3, 0x0000, 0x000f])));
+        assert!(is_straight_line(
+            &code(&[0x0038, 3, 0x0000, 0x000f]),
+            |_| false
+        ));
         for units in [
             &[0x0000, 0x0038, 0xffff, 0x000f][..],
             &[0x0071, 0, 0, 0x000e],
@@ -455,7 +453,7 @@ mod tests {
             &[0x0038],
             &[],
         ] {
-            assert!(!is_straight_line(&code(units)), "{units:x?}");
+            assert!(!is_straight_line(&code(units), |_| false), "{units:x?}");
         }
     }
 
